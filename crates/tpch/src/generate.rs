@@ -43,13 +43,16 @@ const ROW_GROUP_ROWS: usize = 7 << 14;
 /// Rows per generated batch.
 const BATCH_ROWS: usize = 8192;
 
+/// Part 1 of 1: the whole table.
+const WHOLE: (i32, i32) = (1, 1);
+
 /// The largest scale: lineitem's keys then still fit, and no disk holds more.
 const SCALE_MAX: f64 = 100_000.0;
 
 /// Told while tables are written: rows written since the last call. An error stops the writing.
 pub type Progress<'a> = &'a (dyn Fn(u64) -> Result<()> + Sync);
 
-type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 /// How many rows [`generate`] will report, about.
 pub fn estimated_rows(scale: f64) -> u64 {
@@ -128,7 +131,7 @@ fn write_table(table: &str, scale: f64, dir: &Path, progress: Progress<'_>) -> R
         return Ok(());
     }
     let unfinished = dir.join(format!(".{table}.parquet.{}", std::process::id()));
-    let written = write_file(batches_of(table, scale)?, &unfinished, progress)
+    let written = write_file(batches_of(table, scale, WHOLE, BATCH_ROWS)?, &unfinished, progress)
         .and_then(|()| fs::rename(&unfinished, &path).map_err(|e| Error::io(path.display(), e)));
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
@@ -158,31 +161,87 @@ fn write_file(batches: Batches, path: &Path, progress: Progress<'_>) -> Result<(
     Ok(())
 }
 
-fn batches_of(table: &str, scale: f64) -> Result<Batches> {
-    // Part 1 of 1: the whole table.
-    let (part, parts) = (1, 1);
+/// A part of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRange {
+    /// The number of the part, from 1.
+    pub part: u32,
+    /// How many parts there are.
+    pub parts: u32,
+}
+
+/// A generated column.
+pub type Column = arrow_array::ArrayRef;
+
+/// The batches of a part of a table: its columns in the order of the specification, amounts as
+/// DECIMAL(15, 2).
+pub struct TableBatches(Batches);
+
+impl Iterator for TableBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let generated = |it: ArrowError| Error::internal("generated rows").caused_by(it);
+        self.0.next().map(|it| it.map_err(generated))
+    }
+}
+
+/// Generates the rows of a part of a table, at most `batch_rows` in a batch. The tables whose size
+/// does not depend on the scale have their rows in part 1.
+///
+/// # Errors
+///
+/// Invalid value: no such table, a part beyond the last, a scale that [`check_scale`] refuses.
+pub fn table_batches(
+    table: &str,
+    scale: f64,
+    range: RowRange,
+    batch_rows: usize,
+) -> Result<TableBatches> {
+    check_scale(scale)?;
+    let RowRange { part, parts } = range;
+    let (Ok(number), Ok(of)) = (i32::try_from(part), i32::try_from(parts)) else {
+        return Err(Error::invalid_value(format!("part {part} of {parts}")));
+    };
+    if part == 0 || part > parts {
+        return Err(Error::invalid_value(format!("part {part} of {parts}")));
+    }
+    let batches: Batches = match table {
+        "nation" | "region" if part > 1 => Box::new(std::iter::empty()),
+        "nation" | "region" => batches_of(table, scale, (1, 1), batch_rows)?,
+        _ => batches_of(table, scale, (number, of), batch_rows)?,
+    };
+    Ok(TableBatches(batches))
+}
+
+fn batches_of(
+    table: &str,
+    scale: f64,
+    (part, parts): (i32, i32),
+    batch_rows: usize,
+) -> Result<Batches> {
     Ok(match table {
         "lineitem" => Box::new(
             LineItemArrow::new(LineItemGenerator::new(scale, part, parts))
-                .with_batch_size(BATCH_ROWS),
+                .with_batch_size(batch_rows),
         ),
         "orders" => Box::new(
-            OrderArrow::new(OrderGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
+            OrderArrow::new(OrderGenerator::new(scale, part, parts)).with_batch_size(batch_rows),
         ),
         "partsupp" => Box::new(
             PartSuppArrow::new(PartSuppGenerator::new(scale, part, parts))
-                .with_batch_size(BATCH_ROWS),
+                .with_batch_size(batch_rows),
         ),
         "part" => Box::new(
-            PartArrow::new(PartGenerator::new(scale, part, parts)).with_batch_size(BATCH_ROWS),
+            PartArrow::new(PartGenerator::new(scale, part, parts)).with_batch_size(batch_rows),
         ),
         "customer" => Box::new(
             CustomerArrow::new(CustomerGenerator::new(scale, part, parts))
-                .with_batch_size(BATCH_ROWS),
+                .with_batch_size(batch_rows),
         ),
         "supplier" => Box::new(
             SupplierArrow::new(SupplierGenerator::new(scale, part, parts))
-                .with_batch_size(BATCH_ROWS),
+                .with_batch_size(batch_rows),
         ),
         "nation" => Box::new(NationArrow::new(NationGenerator::new(scale, part, parts))),
         "region" => Box::new(RegionArrow::new(RegionGenerator::new(scale, part, parts))),
