@@ -65,6 +65,18 @@ pub struct SessionArgs {
 pub enum Command {
     /// Runs the TPC-H queries; generates the data on first use
     Tpch(TpchArgs),
+    /// Runs a worker for Presto
+    #[cfg(feature = "presto")]
+    PrestoWorker(PrestoWorkerArgs),
+}
+
+/// `volley presto-worker`.
+#[cfg(feature = "presto")]
+#[derive(Debug, clap::Args)]
+pub struct PrestoWorkerArgs {
+    /// The folder with config.properties, node.properties and catalog/*.properties
+    #[arg(long, value_name = "DIR")]
+    pub etc: PathBuf,
 }
 
 /// `volley tpch`.

@@ -1,8 +1,9 @@
-//! The `volley` command: a SQL shell, and TPC-H.
+//! The `volley` command: a SQL shell, TPC-H, and a worker for Presto.
 //!
 //! ```text
 //! volley -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
 //! volley tpch [generate | run]
+//! volley presto-worker --etc DIR (feature presto)
 //! ```
 //!
 //! Exit status: 0 done, 1 a statement failed, 2 wrong usage.
@@ -17,6 +18,8 @@ mod error_text;
 mod format;
 mod interactive;
 mod interrupt;
+#[cfg(feature = "presto")]
+mod presto;
 mod script;
 mod session;
 mod statement_ends;
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
     };
     let done = match &args.command {
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),
+        #[cfg(feature = "presto")]
+        Some(Command::PrestoWorker(worker)) => presto::main(worker, &args.session),
         None => script::main(&args),
     };
     match done {

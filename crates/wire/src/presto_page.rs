@@ -26,7 +26,7 @@
 //! is that of `PagesSerde` and the `BlockEncoding` classes of Presto 0.287 and 0.296.
 //!
 //! Reading trusts no input: any bytes give valid batches or an error. Memory is in proportion to
-//! the bytes and to [`PageFormat::uncompressed_bytes_max`].
+//! the bytes and to [`PrestoPageOptions::uncompressed_bytes_max`].
 
 mod kind;
 mod read;
@@ -37,7 +37,7 @@ mod page;
 mod tests;
 
 pub use compress::PageCompression;
-pub use page::{PageFormat, PageReader, write_page};
+pub use page::{PageReader, PrestoPageOptions, write_page};
 pub use read::read_block;
 pub use write::write_block;
 

@@ -10,7 +10,7 @@ use volley_fuzz_targets::{codec_types, lowered, page_types, plan_content, spill_
 use volley_vector::{Batch, random::Generator};
 use volley_wire::{
     encode,
-    presto_page::{PageCompression, PageFormat, write_page},
+    presto_page::{PageCompression, PrestoPageOptions, write_page},
 };
 
 /// Rows of the batches.
@@ -48,7 +48,7 @@ fn pages(folder: &Path) -> Result<(), Box<dyn Error>> {
         for (rows, number) in ROWS.into_iter().zip([0, 1, 2, 3]) {
             let mut bytes = vec![u8::try_from(index)?, number];
             let compression = PageCompression::ALL[usize::from(number)];
-            let format = PageFormat { compression, ..PageFormat::default() };
+            let format = PrestoPageOptions { compression, ..PrestoPageOptions::default() };
             write_page(&random.batch(types, rows), &format, &mut bytes)?;
             fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
         }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use volley_types::{Field, Type};
 use volley_wire::{
     decode, encode,
-    presto_page::{PageCompression, PageFormat, PageReader, write_page},
+    presto_page::{PageCompression, PageReader, PrestoPageOptions, write_page},
 };
 
 static TYPES: LazyLock<Vec<Vec<Type>>> = LazyLock::new(|| {
@@ -73,7 +73,8 @@ pub fn presto_page(bytes: &[u8]) {
     let Some(([first, second], bytes)) = bytes.split_first_chunk() else { return };
     let types = &PAGE_TYPES[usize::from(*first) % PAGE_TYPES.len()];
     let compression = PageCompression::ALL[usize::from(*second) % PageCompression::ALL.len()];
-    let format = PageFormat { compression, has_checksum: true, uncompressed_bytes_max: 1 << 20 };
+    let format =
+        PrestoPageOptions { compression, has_checksum: true, uncompressed_bytes_max: 1 << 20 };
     for batch in PageReader::new(bytes, types, format).flatten() {
         let valid = batch.validate();
         assert!(valid.is_ok(), "invalid batch: {valid:?}");

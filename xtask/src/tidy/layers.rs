@@ -37,10 +37,12 @@ const CRATES: &[(&str, char)] = &[
     ("connector-native", LEAF),
     ("sim", LEAF),
     ("tpch", LEAF),
+    ("connector-tpch", LEAF),
     ("sql", FRONT),
     ("catalog", FRONT),
     ("optimizer", FRONT),
     ("volley", DOOR),
+    ("presto", DOOR),
     ("cli", DOOR),
 ];
 

@@ -58,6 +58,7 @@ const STD_FS_ALLOWED: &[(&str, &str)] = &[
     ("crates/io-testkit/", "makes folders for its checks"),
     ("crates/memory/", "spill files"),
     ("crates/cli/", "scripts, configuration, history"),
+    ("crates/presto/", "Presto's files of configuration"),
     ("crates/storage/src/local_store", "locks, syncs of folders and files"),
     ("crates/tpch/", "generates files"),
     ("crates/vector/src/save", "vectors of failed tests, in a file"),

@@ -15,7 +15,7 @@ const COMPRESSED_PER_CENT_MAX: usize = 80;
 
 /// How pages are written, and what is accepted when they are read.
 #[derive(Clone, Copy, Debug)]
-pub struct PageFormat {
+pub struct PrestoPageOptions {
     /// How pages are compressed. Uncompressed pages are always accepted.
     pub compression: PageCompression,
     /// Whether written pages have a checksum. A checksum that a page has is always verified.
@@ -28,13 +28,13 @@ pub struct PageFormat {
 pub struct PageReader<'a> {
     rest: &'a [u8],
     types: &'a [Type],
-    format: PageFormat,
+    format: PrestoPageOptions,
 }
 
-impl Default for PageFormat {
+impl Default for PrestoPageOptions {
     /// Plain pages; Presto never sends more than 2 GiB in one.
-    fn default() -> PageFormat {
-        PageFormat {
+    fn default() -> PrestoPageOptions {
+        PrestoPageOptions {
             compression: PageCompression::None,
             has_checksum: false,
             uncompressed_bytes_max: i32::MAX as usize,
@@ -44,7 +44,7 @@ impl Default for PageFormat {
 
 impl<'a> PageReader<'a> {
     /// Reads pages of columns of `types` from `bytes`.
-    pub fn new(bytes: &'a [u8], types: &'a [Type], format: PageFormat) -> PageReader<'a> {
+    pub fn new(bytes: &'a [u8], types: &'a [Type], format: PrestoPageOptions) -> PageReader<'a> {
         PageReader { rest: bytes, types, format }
     }
 }
@@ -69,7 +69,7 @@ impl Iterator for PageReader<'_> {
 /// # Errors
 ///
 /// What a lazy column reports. Unsupported: a type that Presto does not have; 2 GiB in one page.
-pub fn write_page(batch: &Batch, format: &PageFormat, out: &mut Vec<u8>) -> Result<()> {
+pub fn write_page(batch: &Batch, format: &PrestoPageOptions, out: &mut Vec<u8>) -> Result<()> {
     let too_large = || Error::unsupported("a Presto page of 2 GiB or more");
     let mut payload = Vec::new();
     payload.extend_from_slice(&(batch.columns().len() as i32).to_le_bytes());
@@ -117,7 +117,7 @@ impl Header {
     }
 }
 
-fn read_page(input: &mut Input<'_>, types: &[Type], format: &PageFormat) -> Result<Batch> {
+fn read_page(input: &mut Input<'_>, types: &[Type], format: &PrestoPageOptions) -> Result<Batch> {
     let rows = input.i32()?;
     let markers = input.byte()?;
     let header = Header { rows, markers, uncompressed: input.i32()?, size: input.i32()? };

@@ -45,13 +45,13 @@ fn texts(batch: &Batch) -> Vec<String> {
 }
 
 /// The rows of all pages, column by column.
-fn read(bytes: &[u8], types: &[Type], format: PageFormat) -> Vec<Batch> {
+fn read(bytes: &[u8], types: &[Type], format: PrestoPageOptions) -> Vec<Batch> {
     PageReader::new(bytes, types, format).map(|it| it.unwrap()).collect()
 }
 
 /// The only page of `hex`, which Presto wrote, and the values of its columns.
 fn check_recorded(hex: &str, types: &[Type], columns: &[&[Value]]) {
-    let pages = read(&bytes(hex), types, PageFormat::default());
+    let pages = read(&bytes(hex), types, PrestoPageOptions::default());
     assert_eq!(pages.len(), 1);
     for (column, values) in pages[0].columns().iter().zip(columns) {
         assert_eq!(column.to_values().unwrap(), *values);
@@ -59,7 +59,7 @@ fn check_recorded(hex: &str, types: &[Type], columns: &[&[Value]]) {
 }
 
 fn one_error(bytes: &[u8], types: &[Type]) -> ErrorKind {
-    let pages: Vec<_> = PageReader::new(bytes, types, PageFormat::default()).collect();
+    let pages: Vec<_> = PageReader::new(bytes, types, PrestoPageOptions::default()).collect();
     pages.into_iter().find_map(Result::err).expect("an error").kind()
 }
 
@@ -191,7 +191,7 @@ fn recorded_scalar_constants_are_read() {
 fn a_page_is_written_as_presto_writes_it() {
     let column = Vector::from_values(Type::BigInt, &[Value::BigInt(6882), Value::BigInt(29158)]);
     let mut out = Vec::new();
-    write_page(&Batch::new(vec![column], 2), &PageFormat::default(), &mut out).unwrap();
+    write_page(&Batch::new(vec![column], 2), &PrestoPageOptions::default(), &mut out).unwrap();
     assert_eq!(out, bytes(LONGS));
 }
 
@@ -201,10 +201,10 @@ fn all_encodings_nulls_and_lengths_come_back() {
         let mut random = Generator::new(seed).with_null_ratio([0.0, 0.2, 1.0][seed as usize % 3]);
         for rows in [0, 1, 3, 9, 100] {
             let batch = random.batch(&types(), rows);
-            let format = PageFormat {
+            let format = PrestoPageOptions {
                 compression: PageCompression::ALL[seed as usize % 6],
                 has_checksum: seed % 2 == 0,
-                ..PageFormat::default()
+                ..PrestoPageOptions::default()
             };
             let mut out = Vec::new();
             write_page(&batch, &format, &mut out).unwrap();
@@ -303,7 +303,7 @@ fn intervals_are_milliseconds_or_months() {
 fn changed_and_cut_pages_are_errors_or_pages() {
     let mut random = Generator::new(3);
     let types = types();
-    let format = PageFormat { has_checksum: true, ..PageFormat::default() };
+    let format = PrestoPageOptions { has_checksum: true, ..PrestoPageOptions::default() };
     let mut page = Vec::new();
     write_page(&random.batch(&types, 5), &format, &mut page).unwrap();
     for len in 1..page.len() {
@@ -321,7 +321,7 @@ fn changed_and_cut_pages_are_errors_or_pages() {
     for bit in 21 * 8..page.len() * 8 {
         let mut changed = page.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        for batch in PageReader::new(&changed, &types, PageFormat::default()).flatten() {
+        for batch in PageReader::new(&changed, &types, PrestoPageOptions::default()).flatten() {
             batch.validate().unwrap();
         }
     }
@@ -336,7 +336,7 @@ fn stated_sizes_are_not_believed() {
     };
     assert_eq!(one_error(&page(0, &[0; 8], huge), &[Type::BigInt]), ErrorKind::Corruption);
     for compression in PageCompression::ALL {
-        let format = PageFormat { compression, ..PageFormat::default() };
+        let format = PrestoPageOptions { compression, ..PrestoPageOptions::default() };
         let bytes = page(1, &[0; 40], huge);
         assert!(PageReader::new(&bytes, &[Type::BigInt], format).next().unwrap().is_err());
     }
@@ -371,9 +371,10 @@ fn what_presto_lacks_is_unsupported() {
 
 #[test]
 fn another_type_is_named() {
-    let pages: Vec<_> = PageReader::new(&bytes(LONGS), &[Type::Varchar], PageFormat::default())
-        .map(Result::err)
-        .collect();
+    let pages: Vec<_> =
+        PageReader::new(&bytes(LONGS), &[Type::Varchar], PrestoPageOptions::default())
+            .map(Result::err)
+            .collect();
     let message = pages[0].as_ref().unwrap().to_string();
     assert!(message.contains("LONG_ARRAY") && message.contains("VARCHAR"), "{message}");
 }

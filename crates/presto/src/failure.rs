@@ -1,0 +1,68 @@
+//! Errors of the engine as Presto reports them.
+//!
+//! Codes are those of Presto's `StandardErrorCode`.
+
+use crate::protocol::{ErrorCode, ExecutionFailure};
+use volley_error::{Error, ErrorKind};
+
+/// A code of Presto: its number, name and type.
+pub(crate) type Code = (u32, &'static str, &'static str);
+
+const USER: &str = "USER_ERROR";
+const INTERNAL: &str = "INTERNAL_ERROR";
+const RESOURCES: &str = "INSUFFICIENT_RESOURCES";
+
+const GENERIC_USER_ERROR: Code = (0, "GENERIC_USER_ERROR", USER);
+const SYNTAX_ERROR: Code = (1, "SYNTAX_ERROR", USER);
+const USER_CANCELED: Code = (3, "USER_CANCELED", USER);
+const FUNCTION_NOT_FOUND: Code = (6, "FUNCTION_NOT_FOUND", USER);
+const INVALID_FUNCTION_ARGUMENT: Code = (7, "INVALID_FUNCTION_ARGUMENT", USER);
+const DIVISION_BY_ZERO: Code = (8, "DIVISION_BY_ZERO", USER);
+const INVALID_CAST_ARGUMENT: Code = (9, "INVALID_CAST_ARGUMENT", USER);
+const NOT_SUPPORTED: Code = (13, "NOT_SUPPORTED", USER);
+const NUMERIC_VALUE_OUT_OF_RANGE: Code = (19, "NUMERIC_VALUE_OUT_OF_RANGE", USER);
+const SUBQUERY_MULTIPLE_ROWS: Code = (28, "SUBQUERY_MULTIPLE_ROWS", USER);
+const GENERIC_INTERNAL_ERROR: Code = (0x10000, "GENERIC_INTERNAL_ERROR", INTERNAL);
+const EXCEEDED_TIME_LIMIT: Code = (0x20003, "EXCEEDED_TIME_LIMIT", RESOURCES);
+const EXCEEDED_LOCAL_MEMORY_LIMIT: Code = (0x20007, "EXCEEDED_LOCAL_MEMORY_LIMIT", RESOURCES);
+
+/// The failure that a coordinator sees for `error`.
+pub(crate) fn failure_of(error: &Error) -> ExecutionFailure {
+    let (code, name, kind) = code_of(error);
+    let mut message = error.to_string();
+    if let Some(hint) = error.hint_text() {
+        message = format!("{message} ({hint})");
+    }
+    ExecutionFailure {
+        failure_type: "com.facebook.presto.spi.PrestoException".to_owned(),
+        message,
+        suppressed: Vec::new(),
+        stack: Vec::new(),
+        error_code: ErrorCode { code, name: name.to_owned(), kind: kind.to_owned() },
+    }
+}
+
+pub(crate) fn code_of(error: &Error) -> Code {
+    let message = error.message();
+    let says = |text: &str| message.contains(text);
+    match error.kind() {
+        ErrorKind::Syntax => SYNTAX_ERROR,
+        ErrorKind::Unsupported => NOT_SUPPORTED,
+        ErrorKind::InvalidQuery if says("no such function") || says("no function") => {
+            FUNCTION_NOT_FOUND
+        }
+        ErrorKind::InvalidQuery if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
+        ErrorKind::InvalidQuery => GENERIC_USER_ERROR,
+        ErrorKind::InvalidValue if says("division by zero") => DIVISION_BY_ZERO,
+        ErrorKind::InvalidValue if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
+        ErrorKind::InvalidValue if says("out of range") || says("overflow") => {
+            NUMERIC_VALUE_OUT_OF_RANGE
+        }
+        ErrorKind::InvalidValue if says("cast") || says("convert") => INVALID_CAST_ARGUMENT,
+        ErrorKind::InvalidValue => INVALID_FUNCTION_ARGUMENT,
+        ErrorKind::OutOfMemory => EXCEEDED_LOCAL_MEMORY_LIMIT,
+        ErrorKind::TimedOut => EXCEEDED_TIME_LIMIT,
+        ErrorKind::Cancelled => USER_CANCELED,
+        _ => GENERIC_INTERNAL_ERROR,
+    }
+}

@@ -1,0 +1,102 @@
+//! The tasks of a worker.
+
+use crate::{
+    protocol::TaskUpdateRequest,
+    task::{Stop, WorkerTask},
+    worker::Engine,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use volley_error::Result;
+
+/// A task whose coordinator does not ask for it is aborted after this time, as in Presto
+/// (`task.client.timeout`).
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+
+/// A task that has ended is forgotten after this time (`task.info.max-age`).
+const INFO_AGE_MAX: Duration = Duration::from_secs(15 * 60);
+
+/// Finds tasks by their identities.
+pub(crate) struct TaskManager {
+    engine: Arc<Engine>,
+    /// `http://host:port`, where tasks are found.
+    base: String,
+    tasks: Mutex<BTreeMap<String, Arc<WorkerTask>>>,
+}
+
+impl TaskManager {
+    pub(crate) fn new(engine: Arc<Engine>, base: String) -> TaskManager {
+        TaskManager { engine, base, tasks: Mutex::default() }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The task, made if it does not exist: requests about a task may come before its fragment.
+    ///
+    /// # Errors
+    ///
+    /// Internal: no random numbers.
+    pub(crate) fn task(&self, id: &str) -> Result<Arc<WorkerTask>> {
+        let mut tasks = self.lock();
+        if let Some(task) = tasks.get(id) {
+            task.touch();
+            return Ok(Arc::clone(task));
+        }
+        let location = format!("{}/v1/task/{id}", self.base);
+        let task = Arc::new(WorkerTask::new(id, location, &self.engine)?);
+        tasks.insert(id.to_owned(), Arc::clone(&task));
+        Ok(task)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<WorkerTask>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Applies an update. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`TaskManager::task`].
+    pub(crate) fn update(&self, id: &str, request: &TaskUpdateRequest) -> Result<Arc<WorkerTask>> {
+        let task = self.task(id)?;
+        task.update(request);
+        Ok(task)
+    }
+
+    /// Aborts tasks without a coordinator and forgets tasks that ended long ago.
+    pub(crate) fn expire(&self) {
+        self.expire_after(CLIENT_TIMEOUT, INFO_AGE_MAX);
+    }
+
+    fn expire_after(&self, client_timeout: Duration, info_age_max: Duration) {
+        for task in self.all() {
+            let (last_request, is_done) = task.last_request();
+            if !is_done && last_request.elapsed() > client_timeout {
+                task.stop(Stop::Abort);
+            }
+        }
+        self.lock().retain(|_, task| {
+            let (last_request, is_done) = task.last_request();
+            !is_done || last_request.elapsed() <= info_age_max
+        });
+    }
+
+    /// Aborts all tasks.
+    pub(crate) fn stop_all(&self) {
+        self.all().iter().for_each(|it| it.stop(Stop::Abort));
+    }
+
+    /// How many tasks have not ended.
+    pub(crate) fn running(&self) -> usize {
+        self.all().iter().filter(|it| !it.state().is_done()).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<WorkerTask>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

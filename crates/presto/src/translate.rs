@@ -1,0 +1,191 @@
+//! Plan fragments of Presto as plans of the engine.
+//!
+//! ```text
+//! fragment (JSON) ── root node ── relation(): one function per node, inputs first
+//!                                   Relation: plan node + names of its columns
+//!                                   ExpressionScope: RowExpression -> Expr
+//! ```
+//!
+//! The engine divides work among drivers by itself: local exchanges of Presto only rename columns,
+//! and aggregations, windows and sorts bring rows together where they must.
+
+mod relation;
+mod expression;
+mod function_call;
+mod lambda;
+mod domain;
+mod scan;
+mod sharing;
+mod simple;
+mod exchange;
+mod aggregate;
+mod group_id;
+mod join;
+mod window;
+mod unnest;
+use crate::{
+    catalog::{Catalogs, ScannedTable},
+    json::Json,
+    plan_json::{PartitioningHandle, Variable, class_of},
+    type_signature::parse_type,
+};
+use relation::Relation;
+use sharing::{Aggregations, SharingPass};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_error::{Error, Result};
+use volley_function::{FunctionNames, Package, Registry};
+use volley_plan::{PlanNode, PlanNodeId};
+use volley_types::Type;
+
+/// How deep plan nodes may nest.
+const DEPTH_MAX: usize = 2000;
+
+/// The stack that must be left before a level of nodes or expressions, and that is added then.
+const STACK_LEFT_BYTES: usize = 128 << 10;
+const STACK_ADDED_BYTES: usize = 2 << 20;
+
+/// A fragment as a plan.
+pub(crate) struct TranslatedFragment {
+    /// The plan, with ids.
+    pub plan: Arc<PlanNode>,
+    /// The scans, by the identity of Presto's plan node.
+    pub scans: BTreeMap<String, TranslatedScan>,
+}
+
+/// A scan of a fragment.
+#[derive(Clone)]
+pub(crate) struct TranslatedScan {
+    /// The scan in the plan; `None` if an equal scan is in its place.
+    pub node: Option<PlanNodeId>,
+    /// The name of the table in the plan.
+    pub name: String,
+    /// What it reads.
+    pub table: Arc<ScannedTable>,
+}
+
+/// Translates the JSON of a fragment.
+///
+/// # Errors
+///
+/// Unsupported: a plan node, type or form that the worker does not have, named. Invalid query: no
+/// such function, table or column. Invalid value: malformed JSON.
+pub(crate) fn translate(
+    fragment: &str,
+    catalogs: &Catalogs,
+    registry: &Arc<Registry>,
+) -> Result<TranslatedFragment> {
+    let fragment = Json::new(fragment).object("a plan fragment")?;
+    let scheme = fragment.json("partitioningScheme").object("a partitioning scheme")?;
+    let layout: Vec<Variable> = scheme.read("outputLayout")?;
+    check_partitioning(&scheme)?;
+    let mut translator = Translator {
+        registry,
+        catalogs,
+        scanned: BTreeMap::new(),
+        depth: 0,
+        pass: SharingPass::Find(Aggregations::default()),
+    };
+    let mut relation = translator.relation(fragment.json("root"))?;
+    if let SharingPass::Find(aggregations) = &translator.pass {
+        let sharing = aggregations.shared();
+        if !sharing.is_empty() {
+            translator.pass = SharingPass::Share(sharing);
+            relation = translator.relation(fragment.json("root"))?;
+        }
+    }
+    let relation = translator.declared(relation, &layout)?;
+    let plan = translator.transferable(relation, &layout)?.node;
+    let plan = PlanNode::numbered(plan);
+    plan.check(registry)?;
+    let mut nodes = BTreeMap::new();
+    for visit in plan.walk() {
+        if let PlanNode::TableScan(scan) = visit.node {
+            nodes.insert(scan.table.table.clone(), scan.node_id);
+        }
+    }
+    let scans = translator.scanned.into_iter().map(|(id, (name, table))| {
+        let node = nodes.get(&name).copied();
+        (id, TranslatedScan { node, name, table })
+    });
+    let scans = scans.collect();
+    Ok(TranslatedFragment { plan, scans })
+}
+
+/// One partition of rows: single-node execution.
+fn check_partitioning(scheme: &crate::json::Object<'_>) -> Result<()> {
+    let partitioning = scheme.json("partitioning").object("a partitioning")?;
+    let handle: PartitioningHandle = partitioning.read("handle")?;
+    match handle.connector_handle.function.as_deref() {
+        Some("SINGLE") => Ok(()),
+        other => {
+            let found = other.unwrap_or("of a connector");
+            let error = Error::unsupported(format!("output partitioning {found}"));
+            Err(error.hint("set single-node-execution-enabled=true on the coordinator"))
+        }
+    }
+}
+
+/// The state of a translation.
+pub(crate) struct Translator<'t> {
+    registry: &'t Arc<Registry>,
+    catalogs: &'t Catalogs,
+    /// The tables that scans read and their names in the plan, by the identity of Presto's node.
+    scanned: BTreeMap<String, (String, Arc<ScannedTable>)>,
+    depth: usize,
+    pass: SharingPass,
+}
+
+impl Translator<'_> {
+    /// Translates a node and what is below it.
+    fn relation(&mut self, json: Json<'_>) -> Result<Relation> {
+        if self.depth >= DEPTH_MAX {
+            return Err(Error::unsupported(format!("a plan of more than {DEPTH_MAX} levels")));
+        }
+        self.depth += 1;
+        let relation = stacker::maybe_grow(STACK_LEFT_BYTES, STACK_ADDED_BYTES, || self.node(json));
+        self.depth -= 1;
+        relation
+    }
+
+    fn node(&mut self, json: Json<'_>) -> Result<Relation> {
+        let class = class_of(json, "a plan node")?;
+        let node = json.object("a plan node")?;
+        let relation = match class.as_str() {
+            "OutputNode" => self.output(&node),
+            "TableScanNode" => self.table_scan(&node),
+            "ValuesNode" => self.values(&node),
+            "FilterNode" => self.filter(&node),
+            "ProjectNode" => self.project(&node),
+            "AggregationNode" => self.aggregation(&node),
+            "GroupIdNode" => self.group_id(&node),
+            "JoinNode" => self.join(&node),
+            "SemiJoinNode" => self.semi_join(&node),
+            "SortNode" => self.sort(&node),
+            "TopNNode" => self.top_n(&node),
+            "LimitNode" => self.limit(&node),
+            "OffsetNode" => self.offset(&node),
+            "DistinctLimitNode" => self.distinct_limit(&node),
+            "ExchangeNode" => self.exchange(&node),
+            "UnionNode" => self.union(&node),
+            "EnforceSingleRowNode" => self.enforce_single_row(&node),
+            "AssignUniqueId" => self.assign_unique_id(&node),
+            "MarkDistinctNode" => self.mark_distinct(&node),
+            "WindowNode" => self.window(&node),
+            "RowNumberNode" => self.row_number(&node),
+            "TopNRowNumberNode" => self.top_n_row_number(&node),
+            "UnnestNode" => self.unnest(&node),
+            _ => Err(Error::unsupported(format!("the plan node {class} of Presto"))),
+        };
+        let id: String = node.read("id")?;
+        relation.map_err(|it| it.at("plan node", format!("{class} {id}")))
+    }
+
+    /// The functions that Presto's names mean.
+    fn names(&self) -> FunctionNames<'_> {
+        FunctionNames::new(self.registry, &[Package::Presto, Package::Core])
+    }
+
+    fn parse_type(&self, signature: &str) -> Result<Type> {
+        parse_type(signature, self.registry)
+    }
+}

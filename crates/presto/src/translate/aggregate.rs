@@ -1,0 +1,214 @@
+//! Aggregations.
+
+use super::{
+    Translator,
+    function_call::function_name,
+    group_id::INPUT_ROW,
+    relation::{Computed, Relation, unnamed},
+};
+use crate::{
+    json::{Json, Object},
+    plan_json::{FunctionHandle, GroupingSets, OrderingScheme, Step, Variable, variable_name},
+};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_expression::{Expr, Place};
+use volley_function::BoundAggregate;
+use volley_plan::{
+    Aggregate, AggregateStep, AggregationNode, ExchangeKind, LocalExchangeNode, PlanNode,
+    PlanNodeId,
+};
+use volley_types::{Field, Schema, Type};
+
+/// The aggregates of a node, as they are translated.
+struct Calls {
+    computed: Computed,
+    step: AggregateStep,
+    aggregates: Vec<Aggregate>,
+    /// The variable of each, with the type that Presto gives it.
+    variables: Vec<(String, Type)>,
+    fields: Vec<Field>,
+}
+
+impl Translator<'_> {
+    pub(super) fn aggregation(&mut self, node: &Object<'_>) -> Result<Relation> {
+        match node.read::<Step>("step")? {
+            Step::Single | Step::Final => self.shared(|it| it.any_aggregation(node)),
+            Step::Partial | Step::Intermediate => self.any_aggregation(node),
+        }
+    }
+
+    fn any_aggregation(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        let step = match node.read::<Step>("step")? {
+            Step::Single => AggregateStep::Single,
+            Step::Partial => AggregateStep::Partial,
+            Step::Intermediate => AggregateStep::Intermediate,
+            Step::Final => AggregateStep::Final,
+        };
+        let sets: GroupingSets = node.read("groupingSets")?;
+        let keys = source.positions(&sets.grouping_keys)?;
+        let key_types = source.types_at(&keys)?;
+        // Sets without keys have a group even without rows: the rows that the GroupId node adds
+        // make it, and do not count.
+        let input_rows = match step.merges() || sets.global_grouping_sets.is_empty() {
+            true => None,
+            false if keys.is_empty() => None,
+            false => Some(source.column(INPUT_ROW).map_err(|_| {
+                Error::unsupported("grouping sets without keys apart from their GroupId node")
+            })?),
+        };
+        let fields = key_types.into_iter().map(unnamed).collect();
+        let computed = Computed::new(source);
+        let mut calls =
+            Calls { computed, step, aggregates: Vec::new(), variables: Vec::new(), fields };
+        for (key, json) in node.members("aggregations")? {
+            self.aggregate(&mut calls, &key, json, input_rows.as_ref())?;
+        }
+        Ok(self.grouped(calls, keys, &sets.grouping_keys))
+    }
+
+    fn grouped(&self, calls: Calls, keys: Vec<usize>, variables: &[Variable]) -> Relation {
+        let Calls { computed, step, aggregates, variables: results, fields } = calls;
+        let input = computed.finish().node;
+        let input = match step.repeats_groups() {
+            true => input,
+            false => bring_together(input, &keys),
+        };
+        let schema = Schema::new(fields);
+        let names = variables.iter().map(|it| it.name.clone());
+        let names: Vec<String> = names.chain(results.iter().map(|it| it.0.clone())).collect();
+        let width = keys.len();
+        let node_id = PlanNodeId::UNASSIGNED;
+        let node = AggregationNode { node_id, input, step, keys, aggregates, schema };
+        let fields = node.schema.fields.clone();
+        let relation = Relation::new(PlanNode::Aggregation(node), names.clone());
+        if !step.finishes() {
+            return relation;
+        }
+        let exprs = names.into_iter().zip(fields).enumerate().map(|(at, (name, field))| {
+            let column = Expr::column(at, field.data_type);
+            let declared = at.checked_sub(width).and_then(|it| results.get(it));
+            match declared {
+                Some((_, data_type)) => (name, column.cast(data_type.clone())),
+                None => (name, column),
+            }
+        });
+        relation.project(exprs.collect())
+    }
+
+    /// One aggregate: `json` under the key `name<type>`.
+    fn aggregate(
+        &self,
+        calls: &mut Calls,
+        key: &str,
+        json: Json<'_>,
+        input_rows: Option<&Expr>,
+    ) -> Result<()> {
+        let object = json.object("an aggregation")?;
+        let call = object.json("call").object("a call")?;
+        let shown: String = call.read("displayName")?;
+        let bound = self.bound_aggregate(&call).map_err(|it| it.at("aggregate", &shown))?;
+        let args = self.aggregate_args(calls, &call, &bound)?;
+        let filter = self.aggregate_filter(calls, &object, input_rows)?;
+        let order_by = match object.read::<Option<OrderingScheme>>("orderBy")? {
+            Some(scheme) => calls.computed.relation().sort_keys(&scheme)?,
+            None => Vec::new(),
+        };
+        let distinct = object.read::<Option<bool>>("distinct")?.unwrap_or(false);
+        if calls.step != AggregateStep::Single && (distinct || !order_by.is_empty()) {
+            return Err(Error::unsupported(
+                "DISTINCT or ORDER BY in an aggregate of several steps",
+            ));
+        }
+        let result = match calls.step.finishes() {
+            true => bound.result.clone(),
+            false => bound.intermediate.clone(),
+        };
+        let name = variable_name(key).to_owned();
+        let declared = key.split_once('<').and_then(|it| it.1.strip_suffix('>'));
+        let declared = match declared {
+            Some(signature) if calls.step.finishes() => self.parse_type(signature)?,
+            _ => result.clone(),
+        };
+        calls.fields.push(unnamed(result));
+        calls.variables.push((name, declared));
+        calls.aggregates.push(Aggregate {
+            function: bound.name,
+            args,
+            arg_types: bound.args,
+            distinct,
+            merges: false,
+            filter,
+            order_by,
+            place: Place::default(),
+        });
+        Ok(())
+    }
+
+    /// The function of a call, by the types of its signature.
+    pub(super) fn bound_aggregate(&self, call: &Object<'_>) -> Result<BoundAggregate> {
+        let handle: FunctionHandle = call.read("functionHandle")?;
+        let name = function_name(&handle, &call.read::<String>("displayName")?)?;
+        let signature = handle.signature.map(|it| it.argument_types).unwrap_or_default();
+        let types = signature.iter().map(|it| self.parse_type(it));
+        self.names().resolve_aggregate(&name, &types.collect::<Result<Vec<_>>>()?)
+    }
+
+    fn aggregate_args(
+        &self,
+        calls: &mut Calls,
+        call: &Object<'_>,
+        bound: &BoundAggregate,
+    ) -> Result<Vec<usize>> {
+        let mut exprs = Vec::new();
+        for argument in call.elements("arguments")? {
+            exprs.push(self.scope(calls.computed.relation())?.expr(argument)?);
+        }
+        if calls.step.merges() {
+            // Intermediate results, and arguments that are the same for all rows.
+            let state = exprs.into_iter().next();
+            let state =
+                state.ok_or_else(|| Error::invalid_value("an aggregate without a state"))?;
+            return Ok(vec![calls.computed.position(state)]);
+        }
+        if exprs.len() != bound.args.len() {
+            return Err(Error::invalid_value("an aggregate with another number of arguments"));
+        }
+        let exprs = exprs.into_iter().zip(&bound.args);
+        Ok(exprs.map(|(it, to)| calls.computed.position(it.cast(to.clone()))).collect())
+    }
+
+    /// The column of the rows that count: by FILTER, by a mask, and of the input.
+    fn aggregate_filter(
+        &self,
+        calls: &mut Calls,
+        object: &Object<'_>,
+        input_rows: Option<&Expr>,
+    ) -> Result<Option<usize>> {
+        if calls.step.merges() {
+            return Ok(None);
+        }
+        let mut conditions: Vec<Expr> = input_rows.cloned().into_iter().collect();
+        if let Some(filter) = object.optional("filter") {
+            conditions.push(self.scope(calls.computed.relation())?.expr(filter)?);
+        }
+        if let Some(mask) = object.read::<Option<Variable>>("mask")? {
+            conditions.push(calls.computed.relation().column(&mask.name)?);
+        }
+        Ok(match conditions.is_empty() {
+            true => None,
+            false => Some(calls.computed.position(Expr::and(conditions))),
+        })
+    }
+}
+
+/// Rows with equal keys with one driver; without keys, all rows.
+pub(super) fn bring_together(input: Arc<PlanNode>, keys: &[usize]) -> Arc<PlanNode> {
+    let kind = match keys {
+        [] => ExchangeKind::Gather,
+        _ => ExchangeKind::Hash(keys.to_vec()),
+    };
+    let node_id = PlanNodeId::UNASSIGNED;
+    Arc::new(PlanNode::LocalExchange(LocalExchangeNode { node_id, input, kind }))
+}

@@ -1,0 +1,191 @@
+//! Calls: operators, casts, patterns, functions.
+
+use super::expression::ExpressionScope;
+use crate::{
+    json::{Json, Object},
+    plan_json::{FunctionHandle, class_of},
+};
+use volley_error::{Error, Result};
+use volley_expression::{Expr, ExprKind, SpecialForm};
+use volley_types::{Type, Value};
+
+/// What operators are called here.
+const OPERATORS: [(&str, &str); 16] = [
+    ("add", "plus"),
+    ("subtract", "minus"),
+    ("multiply", "multiply"),
+    ("divide", "divide"),
+    ("modulus", "mod"),
+    ("negation", "negate"),
+    ("equal", "eq"),
+    ("not_equal", "neq"),
+    ("less_than", "lt"),
+    ("less_than_or_equal", "lte"),
+    ("greater_than", "gt"),
+    ("greater_than_or_equal", "gte"),
+    ("between", "between"),
+    ("is_distinct_from", "distinct_from"),
+    ("subscript", "subscript"),
+    ("xx_hash_64", "xxhash64_internal"),
+];
+
+/// The prefix of names of functions and operators.
+const NAMESPACE: &str = "presto.default.";
+
+/// The name of a function in the registry: without the namespace, and of operators the name here.
+///
+/// # Errors
+///
+/// Unsupported: a function of another namespace, an operator that the worker does not have.
+pub(super) fn function_name(handle: &FunctionHandle, shown: &str) -> Result<String> {
+    let signature = handle.signature.as_ref().ok_or_else(|| {
+        Error::unsupported(format!("the function {shown}, which is no built-in one of Presto"))
+    })?;
+    let name = signature.name.to_ascii_lowercase();
+    let Some(name) = name.strip_prefix(NAMESPACE) else {
+        return Err(Error::unsupported(format!("functions of another namespace: {name}")));
+    };
+    let Some(operator) = name.strip_prefix("$operator$") else { return Ok(name.to_owned()) };
+    let found = OPERATORS.iter().find(|it| it.0 == operator);
+    match found {
+        Some((_, name)) => Ok((*name).to_owned()),
+        None if operator == "cast" => Ok("$cast".to_owned()),
+        None => Err(Error::unsupported(format!("the operator {operator} of Presto"))),
+    }
+}
+
+impl ExpressionScope<'_> {
+    pub(super) fn call(&mut self, object: &Object<'_>) -> Result<Expr> {
+        let shown: String = object.read("displayName")?;
+        let handle: FunctionHandle = object.read("functionHandle")?;
+        let name = function_name(&handle, &shown)?;
+        let signature: String = object.read("returnType")?;
+        let arguments = object.elements("arguments")?;
+        let call = self.named_call(&name, &handle, &arguments, &signature);
+        call.map_err(|it| it.at("function", shown))
+    }
+
+    fn named_call(
+        &mut self,
+        name: &str,
+        handle: &FunctionHandle,
+        arguments: &[Json<'_>],
+        signature: &str,
+    ) -> Result<Expr> {
+        let result = self.data_type(signature)?;
+        match name {
+            "$cast" => {
+                // Texts that become patterns stay texts.
+                let [argument] = arguments else { return Err(wrong_arguments()) };
+                return self.cast(*argument, signature, result, false);
+            }
+            "try_cast" => {
+                let [argument] = arguments else { return Err(wrong_arguments()) };
+                return self.cast(*argument, signature, result, true);
+            }
+            "$internal$try" => return self.attempt(arguments, result),
+            "like" => return self.like(arguments),
+            "typeof" => {
+                let signature = handle.signature.as_ref().and_then(|it| it.argument_types.first());
+                let shown = signature.ok_or_else(wrong_arguments)?;
+                return Ok(Expr::constant(Value::text(shown), Type::Varchar));
+            }
+            _ => {}
+        }
+        let mut has_lambdas = false;
+        for argument in arguments {
+            has_lambdas |= is_lambda(*argument)?;
+        }
+        let call = match has_lambdas {
+            true => self.higher_order(name, arguments)?,
+            false => {
+                let args = arguments.iter().map(|it| self.expr(*it)).collect::<Result<_>>()?;
+                self.function(name, args)?
+            }
+        };
+        Ok(call.cast(result))
+    }
+
+    /// A cast by Presto's rules.
+    fn cast(
+        &mut self,
+        argument: Json<'_>,
+        signature: &str,
+        to: Type,
+        null_on_error: bool,
+    ) -> Result<Expr> {
+        let input = self.expr(argument)?;
+        let limit = varchar_length(signature);
+        if input.data_type == to && limit.is_none() {
+            return Ok(input);
+        }
+        let cast = if input.data_type == to {
+            input
+        } else {
+            let (package, _) = self.names().resolve_cast(&input.data_type, &to)?;
+            let kind = ExprKind::Cast { input: Box::new(input), null_on_error, package };
+            Expr::new(kind, to)
+        };
+        match limit {
+            // VARCHAR(n) keeps the first n characters.
+            Some(limit) => {
+                let one = |it| Expr::constant(Value::BigInt(it), Type::BigInt);
+                self.function("substr", vec![cast, one(1), one(limit)])
+            }
+            None => Ok(cast),
+        }
+    }
+
+    /// `x LIKE pattern`: the pattern may have an escape character.
+    fn like(&mut self, arguments: &[Json<'_>]) -> Result<Expr> {
+        let [value, pattern] = arguments else { return Err(wrong_arguments()) };
+        let mut args = vec![self.expr(*value)?];
+        let object = pattern.object("a pattern")?;
+        let handle: Option<FunctionHandle> = object.read("functionHandle")?;
+        let is_escaped = handle
+            .and_then(|it| it.signature)
+            .is_some_and(|it| it.name == format!("{NAMESPACE}like_pattern"));
+        match is_escaped {
+            true => {
+                for part in object.elements("arguments")? {
+                    args.push(self.expr(part)?);
+                }
+            }
+            false => args.push(self.expr(*pattern)?),
+        }
+        self.function("like", args)
+    }
+
+    /// `TRY(x)`, which has x as a lambda without parameters.
+    fn attempt(&mut self, arguments: &[Json<'_>], result: Type) -> Result<Expr> {
+        let [argument] = arguments else { return Err(wrong_arguments()) };
+        let input = match is_lambda(*argument)? {
+            true => match self.lambda(*argument)?.kind {
+                ExprKind::Lambda { parameters, body, .. } if parameters.is_empty() => *body,
+                _ => return Err(wrong_arguments()),
+            },
+            false => self.expr(*argument)?,
+        };
+        Ok(Expr::special(SpecialForm::Try, vec![input], result))
+    }
+}
+
+/// Whether an argument is a lambda, maybe one that captures values.
+pub(super) fn is_lambda(json: Json<'_>) -> Result<bool> {
+    let object = json.object("an argument")?;
+    let form: Option<String> = object.read("form")?;
+    let class = class_of(json, "an argument")?;
+    Ok(class == "lambda"
+        || class == "LambdaDefinitionExpression"
+        || form.is_some_and(|it| it == "BIND"))
+}
+
+/// The length of `varchar(n)`.
+fn varchar_length(signature: &str) -> Option<i64> {
+    let length = signature.strip_prefix("varchar(")?.strip_suffix(')')?;
+    length.parse().ok()
+}
+
+pub(super) fn wrong_arguments() -> Error {
+    Error::invalid_value("a call with a wrong number of arguments")
+}

@@ -1,0 +1,110 @@
+//! Sources: table scans and literal rows.
+
+use super::{
+    Translator,
+    relation::{Relation, unnamed},
+    sharing::scan_name,
+};
+use crate::{
+    json::Object,
+    plan_json::{Variable, variable_name},
+};
+use std::sync::Arc;
+use volley_connector::Table;
+use volley_error::{Error, Result};
+use volley_expression::{Expr, ExprKind};
+use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableScanNode, UnionNode, ValuesNode};
+use volley_types::{Schema, Value};
+
+impl Translator<'_> {
+    /// The name of the table in the plan ends with Presto's identity of the node, so that splits
+    /// find it.
+    pub(super) fn table_scan(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let id: String = node.read("id")?;
+        let handle = node.json("table").object("a table handle")?;
+        let catalog: String = handle.read("connectorId")?;
+        let table = Arc::new(self.catalogs.table(&catalog, handle.json("connectorHandle"))?);
+        let name = format!("{}{}", table.table().handle().table, scan_name(&id));
+        let mut filters = Vec::new();
+        if let Some(layout) = handle.optional("connectorTableLayout")
+            && let Some(predicate) = layout.object("a table layout")?.optional("predicate")
+        {
+            filters = self.domain_filters(predicate, &table)?;
+        }
+        let assignments = node.members("assignments")?;
+        let variables: Vec<Variable> = node.read("outputVariables")?;
+        let (mut columns, mut schema) = (Vec::new(), Schema::default());
+        for variable in &variables {
+            let assigned = assignments.iter().find(|it| variable_name(&it.0) == variable.name);
+            let (_, column) = assigned.ok_or_else(|| {
+                Error::invalid_value(format!("no column for the variable {}", variable.name))
+            })?;
+            let position = table.column(*column)?;
+            let field = table.table().schema().fields.get(position);
+            let field = field.ok_or_else(|| Error::internal("a column beyond the table"))?;
+            columns.push(position);
+            schema.fields.push(unnamed(field.data_type.clone()));
+        }
+        let scan = PlanNode::TableScan(TableScanNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            table: TableHandle { connector: catalog, table: name.clone() },
+            columns,
+            filters,
+            schema,
+            dynamic_filters: Vec::new(),
+        });
+        self.scanned.insert(id, (name, table));
+        Ok(Relation::new(scan, variables.into_iter().map(|it| it.name)))
+    }
+
+    pub(super) fn values(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let variables: Vec<Variable> = node.read("outputVariables")?;
+        let types = variables.iter().map(|it| self.parse_type(&it.signature));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        let names: Vec<String> = variables.iter().map(|it| it.name.clone()).collect();
+        let schema: Schema = types.iter().cloned().map(unnamed).collect();
+        let one_row = literal_rows(vec![Vec::new()], Schema::default());
+        let nothing = Relation::new(one_row, []);
+        let (mut literals, mut computed) = (Vec::new(), Vec::new());
+        for row in node.elements("rows")? {
+            let mut exprs = Vec::new();
+            for (json, data_type) in row.elements("a row")?.into_iter().zip(&types) {
+                exprs.push(self.scope(&nothing)?.expr(json)?.cast(data_type.clone()));
+            }
+            if exprs.len() != types.len() {
+                return Err(Error::invalid_value("a row of another number of values"));
+            }
+            match exprs.iter().map(literal).collect::<Option<Vec<Value>>>() {
+                Some(values) => literals.push(values),
+                None => computed.push(exprs),
+            }
+        }
+        let mut inputs = Vec::new();
+        if !literals.is_empty() || computed.is_empty() {
+            inputs.push(Arc::new(literal_rows(literals, schema.clone())));
+        }
+        for exprs in computed {
+            let named = names.iter().cloned().zip(exprs).collect();
+            inputs.push(nothing.clone().project(named).node);
+        }
+        let node = match inputs.len() {
+            1 => inputs.remove(0),
+            _ => {
+                let node_id = PlanNodeId::UNASSIGNED;
+                Arc::new(PlanNode::Union(UnionNode { node_id, inputs, schema }))
+            }
+        };
+        Ok(Relation { node, columns: names.into_iter().zip(0..).collect() })
+    }
+}
+
+fn literal(expr: &Expr) -> Option<Value> {
+    match &expr.kind {
+        ExprKind::Constant(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn literal_rows(rows: Vec<Vec<Value>>, schema: Schema) -> PlanNode {
+    PlanNode::Values(ValuesNode { node_id: PlanNodeId::UNASSIGNED, rows, schema })
+}

@@ -1,0 +1,175 @@
+//! Nodes with one input that need no more than a plan node: filters, projections, sorts, limits.
+
+use super::{
+    Translator,
+    aggregate::bring_together,
+    expression::ExpressionScope,
+    relation::{Relation, unnamed},
+};
+use crate::{
+    json::Object,
+    plan_json::{OrderingScheme, Step, Variable, variable_name},
+};
+use std::sync::Arc;
+use volley_error::{Error, Result};
+use volley_expression::{Expr, Place};
+use volley_plan::{
+    AggregateStep, AggregationNode, EnforceSingleRowNode, FilterNode, LimitNode, OrderByNode,
+    PlanNode, PlanNodeId, TopNNode, UniqueIdNode,
+};
+use volley_types::{Schema, Type, Value};
+
+const NODE_ID: PlanNodeId = PlanNodeId::UNASSIGNED;
+
+impl Translator<'_> {
+    pub(super) fn output(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        self.declared(source, &node.read::<Vec<Variable>>("outputVariables")?)
+    }
+
+    /// The variables in this order, with the types that Presto gives them.
+    pub(super) fn declared(&self, source: Relation, variables: &[Variable]) -> Result<Relation> {
+        let column = |it: &Variable| {
+            let column = source.column(&it.name)?.cast(self.parse_type(&it.signature)?);
+            Ok((it.name.clone(), column))
+        };
+        let columns = variables.iter().map(column).collect::<Result<Vec<(String, Expr)>>>()?;
+        Ok(source.project(columns))
+    }
+
+    /// The variables as they are transferred: intervals are numbers of milliseconds or months.
+    pub(super) fn transferable(&self, source: Relation, layout: &[Variable]) -> Result<Relation> {
+        let scope = self.scope(&source)?;
+        let mut columns = Vec::new();
+        for variable in layout {
+            let column = source.column(&variable.name)?;
+            let column = match variable.signature.as_str() {
+                "interval day to second" => scope.function("to_milliseconds", vec![column])?,
+                "interval year to month" => months(&scope, &column)?,
+                _ => column,
+            };
+            columns.push((variable.name.clone(), column));
+        }
+        drop(scope);
+        Ok(source.project(columns))
+    }
+
+    pub(super) fn filter(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        let predicate = self.scope(&source)?.expr(node.json("predicate"))?;
+        let predicate = predicate.cast(Type::Boolean);
+        Ok(source.wrap(|input| PlanNode::Filter(FilterNode { node_id: NODE_ID, input, predicate })))
+    }
+
+    pub(super) fn project(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        let assignments = node.json("assignments").object("assignments")?;
+        let mut exprs = Vec::new();
+        for (key, json) in assignments.members("assignments")? {
+            let expr = self.scope(&source)?.expr(json)?;
+            exprs.push((variable_name(&key).to_owned(), expr));
+        }
+        Ok(source.project(exprs))
+    }
+
+    /// A partial sort is part of the merging exchange above it, which sorts.
+    pub(super) fn sort(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        if node.read::<Option<bool>>("isPartial")? == Some(true) {
+            return Ok(source);
+        }
+        let partition_by: Option<Vec<Variable>> = node.read("partitionBy")?;
+        if partition_by.is_some_and(|it| !it.is_empty()) {
+            return Err(Error::unsupported("a sort within partitions"));
+        }
+        order_by(source, &node.read("orderingScheme")?)
+    }
+
+    /// A partial top N is part of the final one: its drivers keep their own first rows.
+    pub(super) fn top_n(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        if node.read::<Step>("step")? == Step::Partial {
+            return Ok(source);
+        }
+        let keys = source.sort_keys(&node.read::<OrderingScheme>("orderingScheme")?)?;
+        let limit = node.read("count")?;
+        Ok(source.wrap(|input| {
+            let (node_id, offset, dynamic_filter) = (NODE_ID, 0, None);
+            PlanNode::TopN(TopNNode { node_id, input, keys, offset, limit, dynamic_filter })
+        }))
+    }
+
+    pub(super) fn limit(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        if node.read::<Step>("step")? == Step::Partial {
+            return Ok(source);
+        }
+        Ok(first_rows(source, 0, Some(node.read("count")?)))
+    }
+
+    pub(super) fn offset(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        Ok(first_rows(source, node.read("count")?, None))
+    }
+
+    pub(super) fn distinct_limit(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        let variables: Vec<Variable> = node.read("distinctVariables")?;
+        let keys = source.positions(&variables)?;
+        let types = source.types_at(&keys)?;
+        let schema: Schema = types.into_iter().map(unnamed).collect();
+        let input = bring_together(source.node, &keys);
+        let distinct = PlanNode::Aggregation(AggregationNode {
+            node_id: NODE_ID,
+            input,
+            step: AggregateStep::Single,
+            keys,
+            aggregates: Vec::new(),
+            schema,
+        });
+        let distinct = Relation::new(distinct, variables.into_iter().map(|it| it.name));
+        Ok(first_rows(distinct, 0, Some(node.read("limit")?)))
+    }
+
+    pub(super) fn enforce_single_row(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        Ok(source.wrap(|input| {
+            let place = Place::default();
+            PlanNode::EnforceSingleRow(EnforceSingleRowNode { node_id: NODE_ID, input, place })
+        }))
+    }
+
+    pub(super) fn assign_unique_id(&mut self, node: &Object<'_>) -> Result<Relation> {
+        let source = self.relation(node.json("source"))?;
+        let variable: Variable = node.read("idVariable")?;
+        let mut schema = source.node.schema().clone();
+        schema.fields.push(unnamed(Type::BigInt));
+        let mut columns = source.columns;
+        columns.push((variable.name, schema.len() - 1));
+        let input = source.node;
+        let node = PlanNode::UniqueId(UniqueIdNode { node_id: NODE_ID, input, schema });
+        Ok(Relation { node: Arc::new(node), columns })
+    }
+}
+
+/// The months of an interval, with its years.
+fn months(scope: &ExpressionScope<'_>, interval: &Expr) -> Result<Expr> {
+    let part = |name: &str| {
+        let name = Expr::constant(Value::text(name), Type::Varchar);
+        let part = scope.function("date_part", vec![name, interval.clone()])?;
+        Ok::<_, Error>(part.cast(Type::Integer))
+    };
+    let months_of_year = Expr::constant(Value::Integer(12), Type::Integer);
+    let years = scope.function("multiply", vec![part("year")?, months_of_year])?;
+    scope.function("plus", vec![years.cast(Type::Integer), part("month")?])
+}
+
+/// All rows in an order.
+pub(super) fn order_by(source: Relation, scheme: &OrderingScheme) -> Result<Relation> {
+    let keys = source.sort_keys(scheme)?;
+    Ok(source.wrap(|input| PlanNode::OrderBy(OrderByNode { node_id: NODE_ID, input, keys })))
+}
+
+fn first_rows(source: Relation, offset: u64, limit: Option<u64>) -> Relation {
+    source.wrap(|input| PlanNode::Limit(LimitNode { node_id: NODE_ID, input, offset, limit }))
+}

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""Runs TPC-H on Volley's worker under a real Presto coordinator.
+
+    tests/presto/run.py --volley target/debug/volley [--queries 1,6,13] [--cache DIR]
+
+Fetches the coordinator with Maven once (about 125 MB, then 123 MB on disk), starts it and
+`volley presto-worker` on loopback, runs queries, compares the answers with those in
+crates/tpch/answers, and ends both by their process ids. Needs JDK 17, Maven and Python 3.
+
+Presto's JMX and Thrift sockets listen on all addresses. Where the kernel permits it, everything
+runs in a network namespace of its own, which has only a loopback device.
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+TPCH = ROOT / "crates" / "tpch"
+
+COORDINATOR_PORT = 18080
+WORKER_PORT = 18082
+INSIDE_NAMESPACE = "VOLLEY_PRESTO_NAMESPACE"
+
+POM = """<project>
+ <modelVersion>4.0.0</modelVersion>
+ <groupId>local</groupId><artifactId>presto-{name}</artifactId><version>1</version><packaging>pom</packaging>
+ <dependencies><dependency>
+  <groupId>com.facebook.presto</groupId><artifactId>{name}</artifactId><version>{version}</version>
+ </dependency></dependencies>
+</project>
+"""
+
+COORDINATOR_CONFIG = f"""coordinator=true
+node-scheduler.include-coordinator=false
+http-server.http.port={COORDINATOR_PORT}
+discovery-server.enabled=true
+discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}
+plugin.dir=plugin
+catalog.config-dir=etc/catalog
+presto.version=testversion
+query.max-memory=2GB
+query.max-memory-per-node=200MB
+query.max-total-memory-per-node=300MB
+native-execution-enabled=true
+optimizer.optimize-hash-generation=false
+regex-library=RE2J
+offset-clause-enabled=true
+inline-sql-functions=false
+use-alternative-function-signatures=true
+query-manager.required-workers=1
+query-manager.required-workers-max-wait=60s
+single-node-execution-enabled=true
+"""
+
+JVM_OPTIONS = [
+    "-server", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+    "-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true", "-Duser.timezone=UTC",
+]
+
+# Statements that must fail with this error, and leave the worker alive.
+FAILURES = [
+    ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
+    ("SELECT approx_set(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
+]
+
+# Further statements and their answers.
+STATEMENTS = [
+    ("SELECT count(*) FROM lineitem", [[60175]]),
+    ("SELECT l_orderkey FROM lineitem WHERE l_orderkey = 7 LIMIT 2", [[7], [7]]),
+    ("SELECT n_name FROM nation ORDER BY n_name DESC LIMIT 1", [["VIETNAM"]]),
+    ("SELECT 1 + 1, 'ü', DATE '2020-02-29', ARRAY[1, NULL], MAP(ARRAY['a'], ARRAY[1.5])",
+     [[2, "ü", "2020-02-29", [1, None], {"a": "1.5"}]]),
+    ("SELECT r_regionkey, count(*) FROM region JOIN nation ON r_regionkey = n_regionkey "
+     "GROUP BY ROLLUP (r_regionkey) ORDER BY 1",
+     [[0, 5], [1, 5], [2, 5], [3, 5], [4, 5], [None, 25]]),
+    ("SELECT count(*), sum(n_nationkey) FROM nation WHERE n_nationkey < 0", [[0, None]]),
+    ("SELECT n_nationkey, row_number() OVER (PARTITION BY n_regionkey ORDER BY n_name) FROM nation "
+     "WHERE n_regionkey = 1 ORDER BY 2", [[1, 1], [2, 2], [3, 3], [17, 4], [24, 5]]),
+    ("SELECT x, i FROM UNNEST(ARRAY['a', 'b']) WITH ORDINALITY AS t (x, i) ORDER BY i",
+     [["a", 1], ["b", 2]]),
+    ("SELECT transform(ARRAY[n_nationkey, 2], x -> x * 10) FROM nation WHERE n_nationkey = 1",
+     [[[10, 20]]]),
+    ("SELECT count(DISTINCT n_regionkey), count(DISTINCT n_name) FROM nation", [[5, 25]]),
+]
+
+
+def fetch(folder, version):
+    """Fills `folder` with the coordinator's jars, unless it is complete."""
+    done = folder / f"complete-{version}"
+    if done.exists():
+        return
+    for artifact, target in [("presto-main", "lib"), ("presto-tpch", "plugin/tpch")]:
+        pom = folder / f"pom-{artifact}.xml"
+        (folder / target).mkdir(parents=True, exist_ok=True)
+        pom.write_text(POM.format(name=artifact, version=version))
+        subprocess.run(
+            ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies",
+             "-DincludeScope=runtime", f"-DoutputDirectory={folder / target}"], check=True)
+    remove_web_interface(folder / "lib" / f"presto-main-{version}.jar")
+    done.touch()
+
+
+def remove_web_interface(jar):
+    """Presto's main jar has 80 MB of sources of the web interface."""
+    smaller = jar.with_suffix(".new")
+    with zipfile.ZipFile(jar) as source, zipfile.ZipFile(smaller, "w", zipfile.ZIP_DEFLATED) as out:
+        for entry in source.infolist():
+            if not entry.filename.startswith("webapp/"):
+                out.writestr(entry, source.read(entry.filename))
+    smaller.replace(jar)
+
+
+def write_files(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def node_properties(name, folder):
+    return (f"node.environment=testing\nnode.id={name}\nnode.internal-address=127.0.0.1\n"
+            f"node.bind-ip=127.0.0.1\nnode.data-dir={folder / 'data'}\n")
+
+
+TPCH_CATALOG = ("connector.name=tpch\ntpch.column-naming=STANDARD\n"
+                "tpch.partitioning-enabled=false\n")
+
+
+def start_coordinator(folder):
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    (folder / "data").mkdir()
+    node = node_properties("coordinator", folder)
+    write_files(folder, {
+        "etc/config.properties": COORDINATOR_CONFIG,
+        "etc/node.properties": node,
+        "etc/catalog/tpch.properties": TPCH_CATALOG,
+    })
+    properties = [f"-D{line}" for line in node.splitlines()]
+    command = ["java", *JVM_OPTIONS, "-Dconfig=etc/config.properties", *properties, "-cp", "lib/*",
+               "com.facebook.presto.server.PrestoServer"]
+    log = open(folder / "coordinator.log", "w")
+    return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+
+
+def start_worker(volley, folder):
+    write_files(folder, {
+        "config.properties":
+            f"coordinator=false\nhttp-server.http.port={WORKER_PORT}\n"
+            f"discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}\npresto.version=testversion\n"
+            "query.max-memory-per-node=1GB\n",
+        "node.properties": node_properties("volley", folder),
+        "catalog/tpch.properties": TPCH_CATALOG,
+    })
+    log = open(folder / "worker.log", "w")
+    command = [*volley, str(folder)]
+    return subprocess.Popen(command, stdout=log, stderr=log)
+
+
+def parsed(value):
+    """Arrays, maps and rows come as JSON in a text."""
+    is_nested = isinstance(value, str) and value[:1] in ("[", "{") and value[-1:] in ("]", "}")
+    return json.loads(value) if is_nested else value
+
+
+class QueryFailed(Exception):
+    def __init__(self, error):
+        super().__init__(f"{error.get('errorName')}: {error.get('message')}")
+        self.name = error.get("errorName")
+
+
+def run_query(sql, schema):
+    """The rows of a statement."""
+    headers = {"X-Presto-User": "test", "X-Presto-Catalog": "tpch", "X-Presto-Schema": schema,
+               "X-Presto-Time-Zone": "UTC"}
+    url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
+    request = urllib.request.Request(url, data=sql.encode(), headers=headers, method="POST")
+    rows = []
+    while True:
+        with urllib.request.urlopen(request, timeout=120) as response:
+            answer = json.load(response)
+        rows += [list(map(parsed, row)) for row in answer.get("data", [])]
+        if "error" in answer:
+            raise QueryFailed(answer["error"])
+        if "nextUri" not in answer:
+            return rows
+        request = urllib.request.Request(answer["nextUri"], headers=headers)
+
+
+def wait_until_ready(processes):
+    deadline = time.time() + 120
+    while time.time() < deadline:
+        for process in processes:
+            if process.poll() is not None:
+                raise SystemExit(f"a server ended with status {process.returncode}")
+        try:
+            if run_query("SELECT count(*) FROM nation", "tiny") == [[25]]:
+                return
+        except (OSError, QueryFailed):
+            time.sleep(0.5)
+    raise SystemExit("the servers are not ready after 120 s")
+
+
+def expected_rows(number):
+    with open(TPCH / "answers" / "sf0.01" / f"q{number:02}.csv", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def is_equal(found, expected):
+    if found is None or expected == "NULL":
+        return found is None and expected == "NULL"
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return math.isclose(found, float(expected), rel_tol=1e-9, abs_tol=1e-9)
+    return str(found) == expected
+
+
+def same_rows(found, expected):
+    """Whether the rows are equal; rows that the order leaves open may be exchanged."""
+    if len(found) != len(expected):
+        return False
+    rest = list(expected)
+    for row in found:
+        match = next((it for it in rest if len(it) == len(row) and all(map(is_equal, row, it))), None)
+        if match is None:
+            return False
+        rest.remove(match)
+    return True
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def check_queries(numbers, worker):
+    wrong = []
+    for number in numbers:
+        sql = (TPCH / "queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
+        start, cpu = time.time(), cpu_seconds(worker.pid)
+        try:
+            is_right = same_rows(run_query(sql, "tiny"), expected_rows(number))
+            outcome = "right" if is_right else "WRONG"
+        except QueryFailed as error:
+            is_right, outcome = False, f"FAILED {error}"
+        if not is_right:
+            wrong.append(f"Q{number}")
+        cpu = cpu_seconds(worker.pid) - cpu
+        print(f"Q{number:<3} {time.time() - start:6.2f} s  worker {cpu:5.2f} s CPU  {outcome}",
+              flush=True)
+    return wrong
+
+
+def check_statements():
+    wrong = []
+    for sql, expected in STATEMENTS:
+        try:
+            found = run_query(sql, "tiny")
+        except QueryFailed as error:
+            found = str(error)
+        if found != expected:
+            wrong.append(sql)
+            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
+    for sql, expected in FAILURES:
+        try:
+            found = run_query(sql, "tiny")
+        except QueryFailed as error:
+            found = error.name
+        if found != expected:
+            wrong.append(sql)
+            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
+    return wrong
+
+
+def end(process):
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def enter_namespace():
+    """Starts this script again in a network namespace, if that is possible."""
+    if os.environ.get(INSIDE_NAMESPACE):
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        return
+    can_unshare = shutil.which("unshare") and shutil.which("ip") and subprocess.run(
+        ["unshare", "-rn", "true"], capture_output=True).returncode == 0
+    if not can_unshare:
+        print("no network namespace: Presto's JMX sockets listen on all addresses")
+        return
+    os.environ[INSIDE_NAMESPACE] = "1"
+    os.execvp("unshare", ["unshare", "-rn", sys.executable, str(HERE / "run.py"), *sys.argv[1:]])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--volley", default=str(ROOT / "target" / "debug" / "volley"),
+                        help="the volley command, built with --features presto")
+    parser.add_argument("--queries", default="all", help="numbers of TPC-H queries, or all")
+    parser.add_argument("--version", default="0.296", help="the version of the coordinator")
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    parser.add_argument("--cache", type=pathlib.Path, default=cache / "volley" / "presto",
+                        help="where the coordinator is kept")
+    args = parser.parse_args()
+    folder = args.cache.resolve() / args.version
+    folder.mkdir(parents=True, exist_ok=True)
+    fetch(folder, args.version)
+    enter_namespace()
+    numbers = range(1, 23) if args.queries == "all" else map(int, args.queries.split(","))
+    processes = []
+    try:
+        processes.append(start_coordinator(folder))
+        volley = [args.volley, "presto-worker", "--etc"]
+        processes.append(start_worker(volley, folder / "worker"))
+        start = time.time()
+        wait_until_ready(processes)
+        print(f"ready after {time.time() - start:.1f} s", flush=True)
+        wrong = check_queries(numbers, processes[1]) + check_statements()
+    finally:
+        for process in processes:
+            end(process)
+    if wrong:
+        raise SystemExit(f"wrong: {', '.join(wrong)}; logs are in {folder}")
+    print("all answers are right")
+
+
+if __name__ == "__main__":
+    main()
