@@ -2,7 +2,7 @@
 
 use crate::{
     databases::{Attached, AttachedDatabases, Registered, RegisteredTables, no_database},
-    place::{INFORMATION_SCHEMA, MAIN, SchemaPlace, SearchPath, TEMPORARY, parts},
+    place::{INFORMATION_SCHEMA, MAIN, MEMORY, SchemaPlace, SearchPath, TEMPORARY, parts},
 };
 use std::{
     collections::BTreeMap,
@@ -12,6 +12,7 @@ use std::{
 use volley_connector::{Snapshot, Table, TableArguments, TableEntry, ViewEntry};
 use volley_error::{Error, Result};
 use volley_logical::{ExternalTables, NamedTable, RowIds, TableRef, TableResolver};
+use volley_plan::TableHandle;
 use volley_sql::{Dialect, Home, MacroDefinition, Relation};
 use volley_types::Type;
 
@@ -296,6 +297,18 @@ impl TableResolver for StatementCatalog {
                 }
             }
         }
+    }
+
+    /// The handle of a table names it within its database, so the name of the database is put before
+    /// it, but for the default one.
+    fn handle(&self, reference: &TableRef) -> Result<TableHandle> {
+        let mut handle = TableResolver::resolve(self, reference)?.handle();
+        if let TableRef::Stored { database, .. } = reference
+            && database != MEMORY
+        {
+            handle.table = format!("{database}.{}", handle.table);
+        }
+        Ok(handle)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_connector::{Table, TableId};
 use volley_error::{Error, Result};
+use volley_plan::TableHandle;
 
 /// Names a table of a statement. It is data: a [`TableResolver`] knows the table behind it, as of
 /// the moment that the statement sees.
@@ -48,6 +49,15 @@ pub trait TableResolver: Send + Sync {
     ///
     /// Invalid query: no such table. I/O.
     fn resolve(&self, reference: &TableRef) -> Result<Arc<dyn Table>>;
+
+    /// How plans name the table: two tables of a statement have different handles.
+    ///
+    /// # Errors
+    ///
+    /// As [`TableResolver::resolve`].
+    fn handle(&self, reference: &TableRef) -> Result<TableHandle> {
+        Ok(self.resolve(reference)?.handle())
+    }
 }
 
 impl NamedTable {
@@ -61,7 +71,8 @@ impl NamedTable {
 }
 
 /// The tables of a statement that are in no database. Tables with the same
-/// [handle](Table::handle) are the same table.
+/// [handle](Table::handle) are the same table, but for those [that a plan makes](Table::as_plan):
+/// their names say nothing about the arguments of the plan.
 #[derive(Debug, Default)]
 pub struct ExternalTables(Mutex<Vec<Arc<dyn Table>>>);
 
@@ -70,7 +81,10 @@ impl ExternalTables {
     pub fn add(&self, table: Arc<dyn Table>) -> TableRef {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let handle = table.handle();
-        let known = tables.iter().position(|it| it.handle() == handle);
+        let known = match table.as_plan() {
+            Some(_) => None,
+            None => tables.iter().position(|it| it.as_plan().is_none() && it.handle() == handle),
+        };
         let index = known.unwrap_or_else(|| {
             tables.push(table);
             tables.len() - 1

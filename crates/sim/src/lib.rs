@@ -7,7 +7,7 @@
 //! run       a seed: clients, jobs and crashes of a database on such a disk, against a model
 //! ```
 //!
-//! `cargo run --release -p volley-sim --example seeds -- 0 100000` runs seeds 0 to 99,999. Read
+//! `cargo run --release -p volley-sim --example simulate -- 0 100000` runs seeds 0 to 99,999. Read
 //! [`SimDisk`] and [`run`] first. A crash may keep any part of what was not synced, per sector; a
 //! failed sync loses bytes that reads still show. The disk knows neither segments nor logs:
 //! programs under test reach it by [`volley_storage::Store`] alone.

@@ -2,7 +2,7 @@ use super::*;
 use std::sync::Arc;
 use volley_storage::canary::{self, Mistake};
 
-/// Seeds of a run of all tests; `cargo run --release -p volley-sim --example seeds` runs more.
+/// Seeds of a run of all tests; `cargo run --release -p volley-sim --example simulate` runs more.
 const SEEDS: u64 = 250;
 
 /// Seeds within which every mistake must be found.

@@ -8,11 +8,12 @@
 /// Texts up to this length cannot need more than the stack of any thread.
 const SHORT_TEXT_BYTES: usize = 512;
 
-/// A level takes at least two bytes of text, and a few frames of stack.
-const STACK_BYTES_PER_TEXT_BYTE: usize = 2048;
+/// A level takes at least two bytes of text, and a few frames of stack. Frames of code that is not
+/// optimized are several times as large.
+const STACK_BYTES_PER_TEXT_BYTE: usize = if cfg!(debug_assertions) { 16 << 10 } else { 2 << 10 };
 
-/// The most stack that is asked for: 512 MiB.
-const STACK_BYTES_MAX: usize = 512 << 20;
+/// The most stack that is asked for: 512 MiB, or 4 GiB.
+const STACK_BYTES_MAX: usize = if cfg!(debug_assertions) { 4 << 30 } else { 512 << 20 };
 
 /// Free stack below which [`grow`] takes more, and how much it takes: 512 KiB and 4 MiB.
 const RED_ZONE_BYTES: usize = 512 << 10;

@@ -102,8 +102,9 @@ impl PlannedTables {
         while let Some(plan) = rest.pop() {
             match plan {
                 Plan::Scan { table, .. } => {
+                    let handle = resolver.handle(table)?;
                     let table = resolver.resolve(table)?;
-                    tables.insert(table.handle(), Arc::clone(&table));
+                    tables.insert(handle, Arc::clone(&table));
                     // What the plan of a table scans in turn; its own tables are none of plans.
                     let inner = table.as_plan().map_or(&[][..], |it| it.tables());
                     tables.extend(inner.iter().map(|it| (it.handle(), Arc::clone(it))));

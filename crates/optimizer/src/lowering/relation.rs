@@ -19,6 +19,7 @@ impl Lowering<'_> {
         let in_table: HashMap<ColumnId, usize> =
             columns.iter().map(|(column, at)| (column.id, *at)).collect();
         let read: Vec<_> = columns.iter().filter(|it| required.contains(&it.0.id)).collect();
+        let handle = self.ctx.tables.handle(table)?;
         let table = self.ctx.tables.resolve(table)?;
         if let Some(made) = table.as_plan() {
             let mut node = Arc::clone(made.plan());
@@ -36,7 +37,7 @@ impl Lowering<'_> {
         let node = PlanNode::TableScan(TableScanNode {
             node_id: PlanNodeId::UNASSIGNED,
             dynamic_filters: Vec::new(),
-            table: table.handle(),
+            table: handle,
             columns: read.iter().map(|it| it.1).collect(),
             filters,
             schema: schema_of(read.iter().map(|it| &it.0)),

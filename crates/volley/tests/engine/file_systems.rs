@@ -59,13 +59,13 @@ fn any_file_system_has_tables() {
 fn unknown_schemes_are_named_with_those_that_are_known() {
     let (session, _) = with_memory();
     for sql in [
-        "FROM 's3://bucket/a.parquet'",
-        "FROM read_csv('s3://bucket/a.parquet')",
-        "COPY (SELECT 1) TO 's3://bucket/a.parquet' (FORMAT parquet)",
+        "FROM 'tape://1/a.parquet'",
+        "FROM read_csv('tape://1/a.parquet')",
+        "COPY (SELECT 1) TO 'tape://1/a.parquet' (FORMAT parquet)",
     ] {
         let error = session.sql(sql).and_then(|it| it.collect_values()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidQuery, "{sql}");
-        let message = "no file system for the scheme s3: s3://bucket/a.parquet";
+        let message = "no file system for the scheme tape: tape://1/a.parquet";
         assert_eq!(error.message(), message, "{sql}");
         let hint = "there are file systems for the schemes file, memory";
         assert_eq!(error.hint_text(), Some(hint), "{sql}");

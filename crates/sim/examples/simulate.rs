@@ -1,5 +1,5 @@
 //! Runs seeds of the simulation:
-//! `cargo run --release -p volley-sim --example seeds -- FIRST COUNT`.
+//! `cargo run --release -p volley-sim --example simulate -- FIRST COUNT`.
 //!
 //! A seed that fails is printed with all its steps.
 
