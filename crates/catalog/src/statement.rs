@@ -299,8 +299,8 @@ impl TableResolver for StatementCatalog {
         }
     }
 
-    /// The handle of a table names it within its database, so the name of the database is put before
-    /// it, but for the default one.
+    /// The handle of a table names it within its database, so the name of the database is put
+    /// before it, but for the default one.
     fn handle(&self, reference: &TableRef) -> Result<TableHandle> {
         let mut handle = TableResolver::resolve(self, reference)?.handle();
         if let TableRef::Stored { database, .. } = reference
