@@ -6,7 +6,7 @@
     bench/cliffs.py --tpcds data/tpcds-sf1         TPC-DS queries, too: DIR/data/*.parquet, DIR/queries/qNN.sql
     bench/cliffs.py --rows 1000000 --json out.json
 
-Each case is a statement, or a script of statements of which the last returns rows, with what must
+Each case is a statement, or a script whose last statement returns rows, with what must
 be done before: that is not timed. `--rows` counts the rows of the larger tables. On first use
 DuckDB writes the data into data/. TPC-DS data and queries come from DuckDB's tpcds extension
 (`CALL dsdgen(sf = 1)`, `FROM tpcds_queries()`).

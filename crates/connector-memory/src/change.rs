@@ -10,7 +10,7 @@ use crate::{
 use std::collections::BTreeMap;
 use volley_connector::{
     Changed, ColumnDefinition, KeyDefinition, RowChanges, RowUpdates, Table, TableDefinition,
-    check_at_row, duplicate_key,
+    check_at_row, duplicate_key, without_rows,
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
@@ -337,19 +337,6 @@ impl UniqueCheck<'_> {
         let (schema, stored) = (self.table.schema(), self.table.batches());
         key::conflicts(key, schema, written, stored, self.gone, self.table.pool())
     }
-}
-
-/// The batches without the rows in `left_out`, which counts through all of them.
-fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
-    let mut start = 0;
-    let mut kept = Vec::with_capacity(batches.len());
-    for batch in batches {
-        check_cancelled()?;
-        let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
-        kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
-        start += batch.rows();
-    }
-    Ok(kept)
 }
 
 /// Sorts by row, and keeps the last of those for one.

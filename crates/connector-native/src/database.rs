@@ -139,7 +139,7 @@ impl Shared {
 impl Database for NativeDatabase {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
         let changes = Arc::new(Changes::new(self.0.storage.snapshot()));
-        Ok(Arc::new(NativeSnapshot { storage: Arc::clone(&self.0.storage), changes }))
+        Ok(Arc::new(NativeSnapshot::new(Arc::clone(&self.0.storage), changes)))
     }
 
     fn begin(&self, access: Access) -> Result<Box<dyn Transaction>> {
@@ -158,8 +158,16 @@ impl Database for NativeDatabase {
 /// What is committed, or what a transaction sees.
 #[derive(Debug)]
 pub(crate) struct NativeSnapshot {
-    pub(crate) storage: Arc<Storage>,
-    pub(crate) changes: Arc<Changes>,
+    storage: Arc<Storage>,
+    changes: Arc<Changes>,
+    /// Those asked for, since each computes its statistics once.
+    tables: Mutex<BTreeMap<TableId, Arc<NativeTable>>>,
+}
+
+impl NativeSnapshot {
+    pub(crate) fn new(storage: Arc<Storage>, changes: Arc<Changes>) -> NativeSnapshot {
+        NativeSnapshot { storage, changes, tables: Mutex::default() }
+    }
 }
 
 impl Snapshot for NativeSnapshot {
@@ -168,7 +176,13 @@ impl Snapshot for NativeSnapshot {
     }
 
     fn table(&self, table: TableId) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(NativeTable::new(&self.changes, table)?))
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = tables.get(&table) {
+            return Ok(Arc::clone(found) as _);
+        }
+        let opened = Arc::new(NativeTable::new(&self.changes, table)?);
+        tables.insert(table, Arc::clone(&opened));
+        Ok(opened)
     }
 
     fn take_numbers(&self, sequence: SequenceId, numbers: &mut [i64]) -> Result<usize> {

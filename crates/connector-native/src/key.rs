@@ -6,14 +6,14 @@
 use crate::change::{base_ranges, read_base};
 use std::collections::BTreeSet;
 use volley_connector::{
-    Bounds, KeyDefinition, NewKeys, TableDefinition, compare_values, duplicate_key,
+    Bounds, KeyDefinition, NewKeys, TableDefinition, compare_values, duplicate_key, without_rows,
 };
 use volley_error::Result;
 use volley_memory::{Pool, check_cancelled};
 use volley_pdt::{RowId, RowName};
 use volley_storage::{SegmentView, TableChange, TableView, ZONE_ROWS, bounds_of, union_bounds};
 use volley_types::Schema;
-use volley_vector::{Batch, Rows, Vector};
+use volley_vector::{Batch, Vector};
 
 /// Checks that keys of rows to be written are new.
 pub(crate) struct UniqueCheck<'a> {
@@ -60,7 +60,7 @@ impl UniqueCheck<'_> {
         Ok(written)
     }
 
-    /// The keys of `written`, of which those are found that other rows have.
+    /// The keys of `written`, with those marked that other rows have.
     fn new_keys(&self, key: &KeyDefinition, written: &[Batch]) -> Result<NewKeys> {
         let mut keys = NewKeys::new(key, self.columns, written, self.pool)?;
         if !keys.has_keys() {
@@ -164,17 +164,4 @@ fn are_apart(a: &Bounds, b: &Bounds) -> bool {
         })
     };
     is_less(&a.max, &b.min) || is_less(&b.max, &a.min)
-}
-
-/// The batches without the rows in `left_out`, which counts through all of them.
-fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
-    let mut start = 0;
-    let mut kept = Vec::with_capacity(batches.len());
-    for batch in batches {
-        check_cancelled()?;
-        let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
-        kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
-        start += batch.rows();
-    }
-    Ok(kept)
 }

@@ -59,6 +59,18 @@ fn insert(native: &NativeDatabase, id: TableId, batches: Vec<Batch>) {
     transaction.commit().unwrap();
 }
 
+#[test]
+fn a_snapshot_computes_the_statistics_of_a_table_once() {
+    let folder = tempdir().unwrap();
+    let native = open(folder.path());
+    let mut transaction = begin(&native);
+    let id = create(&mut *transaction, &[Type::Integer], TableDefinition::default());
+    transaction.commit().unwrap();
+    let snapshot = native.snapshot().unwrap();
+    let statistics = || snapshot.table(id).unwrap().statistics().unwrap();
+    assert!(Arc::ptr_eq(&statistics(), &statistics()));
+}
+
 fn values_of(batch: &Batch) -> Vec<Vec<Value>> {
     let columns: Vec<Vec<Value>> =
         batch.columns().iter().map(|it| it.to_values().unwrap()).collect();

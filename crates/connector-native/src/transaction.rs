@@ -43,7 +43,7 @@ impl NativeTransaction {
 impl Transaction for NativeTransaction {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         let (storage, changes) = (Arc::clone(self.storage()), Arc::clone(&self.changes));
-        Arc::new(NativeSnapshot { storage, changes })
+        Arc::new(NativeSnapshot::new(storage, changes))
     }
 
     fn define(&mut self, change: Definition) -> Result<()> {

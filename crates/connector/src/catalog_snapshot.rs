@@ -9,6 +9,7 @@ mod tests;
 
 pub use difference::CatalogDifference;
 pub use edit::RemovedObjects;
+pub use merge::{keys_of_either, set_or_remove};
 
 use crate::TableDefinition;
 use std::{collections::BTreeMap, sync::Arc};

@@ -108,7 +108,7 @@ impl NewKeys {
         rows.find(|it| self.keys.is_equal(*it, other, row))
     }
 
-    /// Whether any row has a key: one of which no part is null.
+    /// Whether any row has a key without a null part.
     pub fn has_keys(&self) -> bool {
         self.has_keys
     }
@@ -213,4 +213,21 @@ pub fn duplicate_key(
     }
     let constraint = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
     Ok(Error::invalid_value(format!("duplicate key of {constraint}: {}", parts.join(", "))))
+}
+
+/// The batches without the rows in `left_out`, which counts through all of them.
+///
+/// # Errors
+///
+/// Cancelled.
+pub fn without_rows(batches: Vec<Batch>, left_out: &Rows) -> Result<Vec<Batch>> {
+    let mut start = 0;
+    let mut kept = Vec::with_capacity(batches.len());
+    for batch in batches {
+        check_cancelled()?;
+        let rows = (0..batch.rows()).filter(|it| !left_out.contains(start + it));
+        kept.push(batch.select(&Rows::from_indices(batch.rows(), rows)));
+        start += batch.rows();
+    }
+    Ok(kept)
 }

@@ -22,8 +22,8 @@ pub struct KeyIndex {
 pub struct KeyIndexes(Arc<Mutex<Vec<(Vec<usize>, Arc<KeyIndex>)>>>);
 
 impl KeyIndex {
-    /// The index of keys, without those of which a part is null; `None` when there is no memory
-    /// for it.
+    /// The index of keys, without those that have a null part; `None` when there is no memory for
+    /// it.
     ///
     /// # Errors
     ///

@@ -40,14 +40,14 @@ pub use cancel_check::check_at_row;
 pub use catalog_snapshot::{
     CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
     RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId,
-    TypeEntry, ViewEntry,
+    TypeEntry, ViewEntry, keys_of_either, set_or_remove,
 };
 pub use conditions::{Bounding, Conditions};
 pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
-pub use key::{Keys, NewKeys, duplicate_key};
+pub use key::{Keys, NewKeys, duplicate_key, without_rows};
 pub use key_index::{KeyIndex, KeyIndexes};
 pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};

@@ -58,7 +58,7 @@ pub fn count_lanes(lanes: &[u32], counts: &mut [u32]) {
     }
 }
 
-/// Writes the place of each row to `out`: the next one of its lane, of which `next` counts up.
+/// Writes the place of each row to `out`: the next place of its lane, which it counts in `next`.
 ///
 /// # Panics
 ///

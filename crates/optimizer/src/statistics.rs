@@ -76,7 +76,7 @@ impl Estimator {
 }
 
 impl ColumnEstimate {
-    /// A column of which only the number of values is guessed.
+    /// A column whose number of values is guessed, and nothing else.
     pub(crate) fn of_distinct(distinct: f64) -> ColumnEstimate {
         ColumnEstimate { distinct, nulls: 0.0, range: None, relation: None }
     }

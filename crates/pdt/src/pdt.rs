@@ -187,7 +187,7 @@ impl Pdt {
         Ok(())
     }
 
-    /// Deletes base rows, none of which this layer deletes already.
+    /// Deletes base rows that this layer does not delete yet.
     pub(crate) fn put_delete(&mut self, sids: Range<Sid>, stamp: Stamp) -> Result<()> {
         self.ensure_change()?;
         self.drop_columns(Key::base(sids.start)..Key::first(sids.end))?;

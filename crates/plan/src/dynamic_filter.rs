@@ -31,7 +31,7 @@ pub struct DynamicFilterId(u32);
 pub struct MadeFilter {
     /// Which filter.
     pub id: DynamicFilterId,
-    /// Of which key of the node: a position among a join's keys; 0 for a TopN.
+    /// Its key: a position among the keys of the join; 0 for a TopN.
     pub key: usize,
 }
 

@@ -77,7 +77,7 @@ impl Core {
         is_time
     }
 
-    /// Appends records; after an error of which the outcome is open, nothing can be changed.
+    /// Appends records. After an error whose outcome is not known, nothing can be changed.
     pub(crate) fn append(&mut self, payload: &[u8]) -> Result<()> {
         self.check()?;
         self.log.append(payload).map_err(|failure| {

@@ -1,4 +1,4 @@
-//! Work that goes on next to commits: one job at a time, none of which blocks readers.
+//! Work that goes on next to commits: one job at a time. No job blocks readers.
 
 mod checkpoint;
 mod maintain;

@@ -303,7 +303,7 @@ pub(crate) fn sequences(catalog: &CatalogSnapshot) -> BTreeMap<SequenceId, &Arc<
     entries.map(|it| (it.id, it)).collect()
 }
 
-/// The body, of which the checksum is right.
+/// The body, once its checksum is found right.
 fn body(bytes: &[u8]) -> Result<Input<'_>> {
     let damaged = |what: &str| Error::corruption(format!("damaged manifest: {what}"));
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("it ends early"))?;

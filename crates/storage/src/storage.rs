@@ -209,7 +209,7 @@ impl fmt::Debug for Storage {
     }
 }
 
-/// The error of a database after an operation of which it is not known whether it happened.
+/// The error of a database after an operation that may or may not have happened.
 #[cold]
 pub(crate) fn must_recover(why: &str) -> Error {
     let message = format!("the database cannot be changed any more: {why}");

@@ -1,8 +1,10 @@
 //! What a transaction changed, on top of what others committed meanwhile.
 
 use super::{State, Version};
-use std::{collections::BTreeMap, sync::Arc};
-use volley_connector::{CatalogSnapshot, SchemaSnapshot, SequenceId, TableEntry, TableId};
+use std::sync::Arc;
+use volley_connector::{
+    CatalogSnapshot, SchemaSnapshot, SequenceId, TableEntry, TableId, keys_of_either, set_or_remove,
+};
 use volley_error::Result;
 
 /// `committed` with what differs between `base` and `own`.
@@ -20,7 +22,7 @@ pub(super) fn merge(base: &State, own: &State, committed: &State) -> Result<Stat
         };
         found.map_or_else(|| "table".to_owned(), shown)
     };
-    for id in keys(&base.tables, &own.tables) {
+    for id in keys_of_either(&base.tables, &own.tables) {
         let (old, new) = (base.tables.get(id), own.tables.get(id));
         if number(old) == number(new) {
             continue;
@@ -28,13 +30,13 @@ pub(super) fn merge(base: &State, own: &State, committed: &State) -> Result<Stat
         if number(committed.tables.get(id)) != number(old) {
             return Err(CatalogSnapshot::conflict(&name(*id)));
         }
-        replace(&mut next.tables, id, new);
+        set_or_remove(&mut next.tables, id, new);
     }
-    let ids: Vec<SequenceId> = keys(&base.numbers, &own.numbers).copied().collect();
+    let ids: Vec<SequenceId> = keys_of_either(&base.numbers, &own.numbers).copied().collect();
     for id in ids {
         // A sequence never changes; its catalog entry found conflicts.
         if base.numbers.contains_key(&id) != own.numbers.contains_key(&id) {
-            replace(&mut next.numbers, &id, own.numbers.get(&id));
+            set_or_remove(&mut next.numbers, &id, own.numbers.get(&id));
         }
     }
     next.catalog = Arc::new(catalog);
@@ -43,19 +45,4 @@ pub(super) fn merge(base: &State, own: &State, committed: &State) -> Result<Stat
 
 fn number(version: Option<&Version>) -> Option<u64> {
     version.map(|it| it.number)
-}
-
-/// The keys of either map.
-fn keys<'m, K: Ord, V>(
-    base: &'m BTreeMap<K, V>,
-    own: &'m BTreeMap<K, V>,
-) -> impl Iterator<Item = &'m K> {
-    base.keys().chain(own.keys().filter(move |it| !base.contains_key(*it)))
-}
-
-fn replace<K: Ord + Clone, V: Clone>(map: &mut BTreeMap<K, V>, key: &K, value: Option<&V>) {
-    match value {
-        Some(value) => map.insert(key.clone(), value.clone()),
-        None => map.remove(key),
-    };
 }

@@ -21,7 +21,7 @@ impl CatalogSnapshot {
     ) -> Result<CatalogSnapshot> {
         let mut next = committed.clone();
         let none = SchemaSnapshot::default();
-        for key in keys(&base.schemas, &own.schemas) {
+        for key in keys_of_either(&base.schemas, &own.schemas) {
             let (old, new) = (base.schemas.get(key), own.schemas.get(key));
             if old == new {
                 continue;
@@ -41,7 +41,7 @@ impl CatalogSnapshot {
                 }
                 (None, None, there) => there.cloned(),
             };
-            replace(&mut next.schemas, key, merged.as_ref());
+            set_or_remove(&mut next.schemas, key, merged.as_ref());
         }
         Ok(next)
     }
@@ -59,15 +59,20 @@ impl CatalogSnapshot {
     }
 }
 
-/// The keys of either map.
-fn keys<'m, K: Ord, V>(
+/// The keys of either map, for merges of what databases hold by key.
+pub fn keys_of_either<'m, K: Ord, V>(
     base: &'m BTreeMap<K, V>,
     own: &'m BTreeMap<K, V>,
 ) -> impl Iterator<Item = &'m K> {
     base.keys().chain(own.keys().filter(move |it| !base.contains_key(*it)))
 }
 
-fn replace<K: Ord + Clone, V: Clone>(map: &mut BTreeMap<K, V>, key: &K, value: Option<&V>) {
+/// Sets or removes the value of a key.
+pub fn set_or_remove<K: Ord + Clone, V: Clone>(
+    map: &mut BTreeMap<K, V>,
+    key: &K,
+    value: Option<&V>,
+) {
     match value {
         Some(value) => map.insert(key.clone(), value.clone()),
         None => map.remove(key),
@@ -104,7 +109,7 @@ fn merge_maps<V: Clone + PartialEq>(
     committed: &BTreeMap<String, V>,
 ) -> Result<BTreeMap<String, V>> {
     let mut next = committed.clone();
-    for key in keys(base, own) {
+    for key in keys_of_either(base, own) {
         let (old, new) = (base.get(key), own.get(key));
         if old == new {
             continue;
@@ -113,7 +118,7 @@ fn merge_maps<V: Clone + PartialEq>(
             let name = CatalogSnapshot::shown_name(schema, key);
             return Err(CatalogSnapshot::conflict(&name));
         }
-        replace(&mut next, key, new);
+        set_or_remove(&mut next, key, new);
     }
     Ok(next)
 }

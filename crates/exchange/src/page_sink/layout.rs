@@ -28,7 +28,7 @@ impl Layout {
         self.bit_starts.clear();
     }
 
-    /// Places the rows by their lanes, of which there are `lanes`.
+    /// Places the rows by their lanes. `lanes` is the number of lanes.
     pub(super) fn place(&mut self, lanes: usize) {
         let mut counts = vec![0; lanes];
         count_lanes(&self.lanes, &mut counts);

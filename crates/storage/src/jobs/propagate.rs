@@ -111,7 +111,7 @@ fn find(table: Option<&Arc<TableVersion>>, segment: u32) -> Option<Arc<SegmentVe
     table?.segment(segment).filter(|it| !it.is_clean()).cloned()
 }
 
-/// Ranges of a segment's rows, none of which is in two blocks; one that is empty if there are no
+/// Ranges of a segment's rows, each within one block; one that is empty if there are no
 /// rows.
 fn ranges(rows: u32) -> impl Iterator<Item = Range<u32>> {
     const _: () = assert!(BLOCK_ROWS.is_multiple_of(BATCH_ROWS));

@@ -17,7 +17,7 @@ pub(crate) struct LogEnd {
     pub(crate) next: u64,
     /// The largest number of a file; 0 without one.
     pub(crate) last_file: u32,
-    /// Whether there are files, of which some may have a torn end.
+    /// Whether there are files. Some may have a torn end.
     pub(crate) has_files: bool,
 }
 

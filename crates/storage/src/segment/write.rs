@@ -30,7 +30,7 @@ pub struct SegmentWriter {
     written: Vec<Arc<Segment>>,
 }
 
-/// A segment of which some blocks are written.
+/// A segment that is partly written.
 #[derive(Debug)]
 struct OpenSegment {
     id: u32,
