@@ -16,8 +16,8 @@ use volley_vector::{Batch, Buffer};
 /// A way to write batches as bytes, and to read them.
 ///
 /// Implementations trust no byte that they read: any bytes give a valid batch or an error of kind
-/// corruption or unsupported, and take memory in proportion to the bytes. [`crate::NativeFormat`] is
-/// one of them.
+/// corruption or unsupported, and take memory in proportion to the bytes. One of them is
+/// [`crate::NativeFormat`].
 pub trait PageFormat: fmt::Debug + Send + Sync {
     /// The name, such as in EXPLAIN.
     fn name(&self) -> &'static str;
