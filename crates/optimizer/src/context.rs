@@ -22,6 +22,8 @@ pub struct OptimizerContext<'a> {
     pub disabled_rules: BTreeSet<String>,
     /// Whether inputs of joins on equal keys are sorted and merged, always: for tests.
     pub always_merges_joins: bool,
+    /// Whether coarser grouping sets are computed from finer ones, also of few groups: for tests.
+    pub always_cascades_sets: bool,
 }
 
 impl OptimizerContext<'_> {

@@ -192,6 +192,7 @@ pub(crate) fn plan_for(sql: &str, disabled: &[&str], drivers: usize) -> Result<P
         drivers,
         disabled_rules: disabled.iter().map(|it| (*it).to_owned()).collect(),
         always_merges_joins: false,
+        always_cascades_sets: false,
     };
     let logical = optimize(query.plan, &ctx)?;
     let lowered = lower(&logical, &ctx)?;

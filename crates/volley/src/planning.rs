@@ -87,6 +87,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         drivers: settings.drivers(),
         disabled_rules: settings.disabled_rules,
         always_merges_joins: settings.always_merges_joins,
+        always_cascades_sets: settings.always_cascades_sets,
     };
     let plan = volley_optimizer::optimize(plan, &context)?;
     let tables = Arc::new(PlannedTables::of(&plan, &*cx.catalog)?);

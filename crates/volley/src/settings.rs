@@ -46,6 +46,8 @@ pub struct Settings {
     pub saves_plans: bool,
     /// Whether joins on equal keys sort both sides and merge them.
     pub always_merges_joins: bool,
+    /// Whether coarser grouping sets are computed from finer ones, also of few groups.
+    pub always_cascades_sets: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
@@ -69,7 +71,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 16] = [
+const SETTINGS: [Setting; 17] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -130,6 +132,15 @@ const SETTINGS: [Setting; 16] = [
         get: |it| it.always_merges_joins.to_string(),
         set: |it, text| {
             let _: () = it.always_merges_joins = truth("debug_merge_joins", text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "debug_cascade_sets",
+        description: "whether coarser grouping sets are always computed from finer ones: for tests",
+        get: |it| it.always_cascades_sets.to_string(),
+        set: |it, text| {
+            let _: () = it.always_cascades_sets = truth("debug_cascade_sets", text)?;
             Ok(())
         },
     },
@@ -228,6 +239,7 @@ impl Default for Settings {
             spill_always: false,
             saves_plans: false,
             always_merges_joins: false,
+            always_cascades_sets: false,
             disabled_rules: BTreeSet::new(),
             time_zone: Zone::default(),
             statement_timeout: None,

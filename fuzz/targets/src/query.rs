@@ -150,6 +150,7 @@ fn plan(
         drivers: 2,
         disabled_rules: BTreeSet::new(),
         always_merges_joins: false,
+        always_cascades_sets: false,
     };
     lower(&optimize(query.plan, &context)?, &context).map(Some)
 }

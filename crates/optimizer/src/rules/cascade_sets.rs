@@ -107,7 +107,7 @@ impl<'a> Levels<'a> {
         }
         let tested = present.as_ref().map(|it| it.id);
         let calls = aggregates.iter().map(|it| Call::of(it, tested, ctx)).collect::<Option<_>>()?;
-        let levels = levels_of(base, set_keys, sets, estimator)?;
+        let levels = levels_of(base, set_keys, sets, ctx, estimator)?;
         let columns = plan.columns();
         Some(Levels { base, set_keys, keys, calls, levels, columns })
     }
@@ -305,6 +305,7 @@ fn levels_of<'a>(
     base: &Plan,
     set_keys: &[(Column, Expr)],
     sets: &'a [GroupingSet],
+    ctx: &OptimizerContext<'_>,
     estimator: &mut Estimator,
 ) -> Option<Vec<Level<'a>>> {
     let mut ordered: Vec<&GroupingSet> = sets.iter().collect();
@@ -324,7 +325,8 @@ fn levels_of<'a>(
             estimator.estimate(&Plan::Aggregate { input, keys, aggregates: Vec::new() }).rows
         })
         .collect();
-    if groups.first()? * sets.len() as f64 <= REPEATED_GROUPS_MIN {
+    let repeated_groups = groups.first()? * sets.len() as f64;
+    if repeated_groups <= REPEATED_GROUPS_MIN && !ctx.always_cascades_sets {
         return None;
     }
     let parent = |at: usize| {
