@@ -2,7 +2,7 @@
 
 use crate::{
     databases::registered_key,
-    place::{INFORMATION_SCHEMA, MAIN, ObjectPlace, SchemaPlace, TEMPORARY},
+    place::{INFORMATION_SCHEMA, MAIN, ObjectPlace, PG_CATALOG, SchemaPlace, TEMPORARY},
     session::{SessionCatalog, Turn},
     statement::{FoundTable, Object, StatementCatalog},
 };
@@ -159,7 +159,7 @@ impl SessionCatalog {
         if_not_exists: bool,
     ) -> Result<()> {
         let at = catalog.new_schema(name)?;
-        let reserved = [INFORMATION_SCHEMA, TEMPORARY];
+        let reserved = [INFORMATION_SCHEMA, PG_CATALOG, TEMPORARY];
         let is_reserved = reserved.contains(&at.place.schema.as_str());
         if is_reserved || catalog.has_schema(&at.place)? {
             return match if_not_exists {

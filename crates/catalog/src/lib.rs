@@ -27,7 +27,7 @@ mod tests;
 pub use databases::{Attached, Databases, Registered};
 pub use define::{NewObject, NewTable, Replaces};
 pub use place::{
-    INFORMATION_SCHEMA, MAIN, MEMORY, ObjectPlace, SchemaPlace, SearchPath, TEMPORARY,
+    INFORMATION_SCHEMA, MAIN, MEMORY, ObjectPlace, PG_CATALOG, SchemaPlace, SearchPath, TEMPORARY,
 };
 pub use sequence::SessionSequences;
 pub use session::{SessionCatalog, Turn};

@@ -14,6 +14,9 @@ pub const MAIN: &str = "main";
 /// The schema of tables that describe the databases. Every database seems to have it.
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 
+/// The schema of views that tools for PostgreSQL read. Every database seems to have it.
+pub const PG_CATALOG: &str = "pg_catalog";
+
 /// A schema of a database. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchemaPlace {

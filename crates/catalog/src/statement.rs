@@ -29,6 +29,18 @@ pub trait Host: Send + Sync {
     fn information(&self, catalog: &StatementCatalog, name: &str)
     -> Option<Result<Arc<dyn Table>>>;
 
+    /// The query of the view of the system with this name, if there is one: `pg_catalog.pg_class`.
+    /// A name without a schema means it where nothing else has this name.
+    fn view(&self, _name: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// The macro of the system with this name, if there is one; macros of databases are found
+    /// before it.
+    fn macro_called(&self, _name: &str) -> Option<MacroDefinition> {
+        None
+    }
+
     /// Whether there is a function `name` for FROM, ignoring case.
     fn has_table_function(&self, name: &str) -> bool;
 
@@ -319,7 +331,10 @@ impl volley_sql::Catalog for StatementCatalog {
             let reference = self.external.add(Arc::clone(&table));
             return Ok(Some(Relation::Table(NamedTable { reference, table })));
         }
-        self.find_table(name)?.map(|it| self.named(it)).transpose()
+        match self.find_table(name)? {
+            Some(found) => self.named(found).map(Some),
+            None => Ok(self.host.view(name).map(view_of_system)),
+        }
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {
@@ -348,7 +363,8 @@ impl volley_sql::Catalog for StatementCatalog {
     }
 
     fn macro_called(&self, name: &str) -> Option<Arc<MacroDefinition>> {
-        self.find_macro(name).ok().flatten()
+        let found = self.find_macro(name).ok().flatten();
+        found.or_else(|| self.host.macro_called(name).map(Arc::new))
     }
 
     fn type_called(&self, name: &str) -> Option<Type> {
@@ -372,6 +388,11 @@ impl volley_sql::Catalog for StatementCatalog {
         }
     }
 
+    fn current_schemas(&self) -> Vec<(String, String)> {
+        let places = self.path.places().iter();
+        places.map(|it| (it.database.clone(), it.schema.clone())).collect()
+    }
+
     fn home_of(&self, table: &TableRef) -> Option<Home> {
         let TableRef::Stored { database, .. } = table else { return None };
         Some(Home { database: database.clone(), schemas: vec![MAIN.to_owned()] })
@@ -389,6 +410,12 @@ impl volley_sql::Catalog for StatementCatalog {
     ) -> Result<Arc<dyn Table>> {
         self.host.table_function(self, name, arguments, types)
     }
+}
+
+/// A view of the system, whose text names nothing that a session can change.
+fn view_of_system(sql: &str) -> Relation {
+    let home = Home { database: MEMORY.to_owned(), schemas: vec![MAIN.to_owned()] };
+    Relation::View { sql: sql.to_owned(), columns: Vec::new(), dialect: Dialect::default(), home }
 }
 
 impl fmt::Debug for StatementCatalog {

@@ -94,6 +94,20 @@ pub trait Catalog {
         None
     }
 
+    /// The value of the setting called `name`, as SHOW shows it.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such setting.
+    fn setting(&self, name: &str) -> Result<String> {
+        Err(Error::invalid_query(format!("no such setting: {name}")))
+    }
+
+    /// Database and schema of the schemas in which names are looked up, the current one first.
+    fn current_schemas(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The name under which the statement finds the sequence `name` when it runs, and tables store
     /// it: with a schema, where the name alone would not do. `None` when there is none.
     fn sequence_called(&self, _name: &str) -> Option<String> {

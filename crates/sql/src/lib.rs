@@ -11,6 +11,7 @@
 mod catalog;
 mod statement;
 mod write;
+pub mod create_text;
 mod dialect;
 mod semantics;
 mod default_order;

@@ -43,6 +43,7 @@ mod show;
 mod slice;
 mod split;
 mod star;
+mod statement_rows;
 mod tokens;
 mod trailing_comma;
 mod trim;
@@ -66,6 +67,7 @@ pub use sequence::sequences_of;
 pub(crate) use slice::OPEN_END;
 pub use split::split;
 pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
+pub(crate) use statement_rows::STATEMENT_ROWS;
 
 /// The name of the column that tells the rows of a table in memory apart.
 pub(crate) const ROW_ID: &str = "rowid";

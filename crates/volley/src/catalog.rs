@@ -1,7 +1,11 @@
 //! What statements can name besides objects of databases: files, functions in FROM, and the tables
 //! of `information_schema`.
 
-use crate::{database_functions, information_schema, readers::file_options};
+use crate::{
+    catalog_tables::{functions, information_schema, views},
+    readers::file_options,
+    session_state::SessionState,
+};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_catalog::{Host, StatementCatalog};
 use volley_connector::{Table, TableArguments, TableCall, TableFunction};
@@ -10,12 +14,16 @@ use volley_error::{Error, Result};
 use volley_function::Registry;
 use volley_io::FileSystems;
 use volley_memory::Pool;
+use volley_sql::MacroDefinition;
 use volley_types::Type;
 
 /// Functions in FROM, by lower-case name, the registry that they make plans with, where files are,
-/// and what tables are charged to until a query reads them.
+/// what tables are charged to until a query reads
+/// them, and the state of the session.
+#[derive(Clone)]
 pub(crate) struct SessionHost {
-    pub(crate) by_name: BTreeMap<String, TableFunction>,
+    pub(crate) by_name: Arc<BTreeMap<String, TableFunction>>,
+    pub(crate) session: Arc<SessionState>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: FileSystems,
     pub(crate) pool: Pool,
@@ -36,8 +44,16 @@ impl Host for SessionHost {
         information_schema::table(self, catalog, name)
     }
 
+    fn view(&self, name: &str) -> Option<&'static str> {
+        views::view(name)
+    }
+
+    fn macro_called(&self, name: &str) -> Option<MacroDefinition> {
+        views::macro_called(name)
+    }
+
     fn has_table_function(&self, name: &str) -> bool {
-        self.by_name.contains_key(&name.to_lowercase()) || database_functions::is_function(name)
+        self.by_name.contains_key(&name.to_lowercase()) || functions::is_function(name)
     }
 
     fn table_function(
@@ -49,7 +65,7 @@ impl Host for SessionHost {
     ) -> Result<Arc<dyn Table>> {
         let function = self.by_name.get(&name.to_lowercase());
         if function.is_none()
-            && let Some(table) = database_functions::table(self, catalog, (name, arguments))
+            && let Some(table) = functions::table(self, catalog, (name, arguments))
         {
             return table;
         }

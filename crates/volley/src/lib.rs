@@ -33,6 +33,7 @@
 
 mod named_type;
 mod session;
+mod session_state;
 mod builder;
 mod settings;
 mod catalog;
@@ -42,8 +43,7 @@ mod statement;
 mod write;
 mod prepared;
 mod listing;
-mod information_schema;
-mod database_functions;
+mod catalog_tables;
 mod readers;
 mod csv_options;
 mod copy;

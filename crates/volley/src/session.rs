@@ -4,12 +4,12 @@ use crate::{
     Outcome, ResultStream, SessionBuilder, Settings,
     attach::Openers,
     catalog::SessionHost,
-    information_schema,
+    catalog_tables::information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
     readers::{add_readers, file_options},
+    session_state::SessionState,
     statement,
-    variables::Variable,
 };
 use arrow_array::RecordBatch;
 use std::{
@@ -33,7 +33,7 @@ use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_c
 use volley_plan::{CustomNodes, PlanNode};
 use volley_sql::ParsedStatement;
 use volley_state::StateSizes;
-use volley_types::{Field, Schema, Type, Value, Zone};
+use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
@@ -88,14 +88,13 @@ pub struct Session {
     process: u32,
     /// Where rows go that do not fit.
     spill: SpillSpace,
-    settings: Mutex<Settings>,
+    /// Settings and variables.
+    pub(crate) state: Arc<SessionState>,
     executor: Mutex<Executor>,
     /// Parent of the tokens of the statements that run; replaced when it is cancelled.
     cancellation: Mutex<CancellationToken>,
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
-    /// What SET VARIABLE gave values, by lower-case name.
-    variables: Mutex<BTreeMap<String, Variable>>,
 }
 
 /// What a builder collected for a session.
@@ -148,8 +147,12 @@ impl Session {
         add_readers(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
         let databases = Arc::new(Databases::new(Arc::new(MemoryDatabase::new(&pool))));
+        let spill = SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes);
+        let executor = Mutex::new(Executor::new(settings.threads)?);
+        let state = Arc::new(SessionState::new(settings));
         let host = SessionHost {
-            by_name: table_functions,
+            by_name: Arc::new(table_functions),
+            session: Arc::clone(&state),
             registry: Arc::clone(&registry),
             files: files.clone(),
             pool: tables,
@@ -165,12 +168,11 @@ impl Session {
             pool,
             files,
             process: std::process::id(),
-            spill: SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes),
-            executor: Mutex::new(Executor::new(settings.threads)?),
-            settings: Mutex::new(settings),
+            spill,
+            executor,
+            state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
-            variables: Mutex::default(),
         })
     }
 
@@ -195,9 +197,11 @@ impl Session {
     /// ```
     pub fn another(&self) -> Session {
         let databases = self.catalog.databases();
+        let state = Arc::new(SessionState::new(self.settings()));
+        let host = SessionHost { session: Arc::clone(&state), ..(*self.host).clone() };
         Session {
             catalog: SessionCatalog::new(Arc::clone(databases), temporary_database(&self.pool)),
-            host: Arc::clone(&self.host),
+            host: Arc::new(host),
             registry: Arc::clone(&self.registry),
             openers: Arc::clone(&self.openers),
             sinks: Arc::clone(&self.sinks),
@@ -208,10 +212,9 @@ impl Session {
             process: self.process,
             spill: self.spill.clone(),
             executor: Mutex::new(lock(&self.executor).clone()),
-            settings: Mutex::new(self.settings()),
+            state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
-            variables: Mutex::default(),
         }
     }
 
@@ -318,21 +321,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// Gives a variable a value.
-    pub(crate) fn set_variable(&self, name: &str, variable: Variable) {
-        lock(&self.variables).insert(name.to_lowercase(), variable);
-    }
-
-    /// Takes a variable away, if it is there.
-    pub(crate) fn reset_variable(&self, name: &str) {
-        lock(&self.variables).remove(&name.to_lowercase());
-    }
-
-    /// The value and type of a variable.
-    pub(crate) fn variable(&self, name: &str) -> Option<(Value, Type)> {
-        lock(&self.variables).get(&name.to_lowercase()).map(Variable::to_pair)
     }
 
     /// Runs a plan; its scans read `tables`, found by their handles.
@@ -549,7 +537,7 @@ impl Session {
 
     /// The settings as they are now.
     pub fn settings(&self) -> Settings {
-        lock(&self.settings).clone()
+        self.state.settings()
     }
 
     /// Changes a setting, as SET does.
@@ -565,7 +553,7 @@ impl Session {
         &self,
         change: impl FnOnce(&mut Settings) -> Result<()>,
     ) -> Result<()> {
-        let mut settings = lock(&self.settings);
+        let mut settings = self.state.lock_settings();
         let mut changed = settings.clone();
         change(&mut changed)?;
         if changed.threads != settings.threads {

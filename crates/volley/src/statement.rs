@@ -161,7 +161,15 @@ impl Catalog for RunningCatalog<'_> {
     }
 
     fn variable(&self, name: &str) -> Option<(Value, Type)> {
-        self.session.variable(name)
+        self.session.state.variable(name)
+    }
+
+    fn setting(&self, name: &str) -> Result<String> {
+        self.session.settings().get(name)
+    }
+
+    fn current_schemas(&self) -> Vec<(String, String)> {
+        self.names.current_schemas()
     }
 
     fn type_called(&self, name: &str) -> Option<Type> {
@@ -307,11 +315,11 @@ fn execute_in_session(
                 Some(batch) => Variable::of_cell(batch.column(0), 0, data_type, &session.pool)?,
                 None => Variable::new(Value::Null, data_type, &session.pool)?,
             };
-            session.set_variable(&name, variable);
+            session.state.set_variable(&name, variable);
             Ok(Outcome::Done(None))
         }
         Statement::ResetVariable { name } => {
-            session.reset_variable(&name);
+            session.state.reset_variable(&name);
             Ok(Outcome::Done(None))
         }
         Statement::RenameView { name, if_exists, new } => {

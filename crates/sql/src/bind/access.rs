@@ -80,6 +80,7 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         let found = action.or_else(|| self.whole_row(parts, span));
+        let found = found.or_else(|| self.session_name(parts, span));
         found.ok_or_else(|| self.no_column(parts, span))
     }
 

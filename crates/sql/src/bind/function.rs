@@ -139,6 +139,9 @@ impl<'a> Binder<'a> {
         if name == GET_VARIABLE {
             return self.variable(function, span).map(Some);
         }
+        if let Some(value) = self.session_function(name, function, span)? {
+            return Ok(Some(value));
+        }
         if name == UNPACKED {
             let message = "*COLUMNS may stand among the arguments of a function that is no \
                            aggregate, in lists and behind IN";

@@ -1,7 +1,7 @@
 //! Functions in FROM: readers of files, and registered table functions.
 
 use super::{Binder, Bound, Clause, inspect, scope::Scope, session::TABLE_INFO};
-use crate::{catalog::Relation, parse};
+use crate::{catalog::Relation, parse, parse::STATEMENT_ROWS};
 use sqlparser::ast::{
     BinaryOperator, Expr as Written, FunctionArg, FunctionArgExpr, FunctionArgOperator, Ident,
     ObjectName, Spanned, TableFunctionArgs,
@@ -21,6 +21,9 @@ impl<'a> Binder<'a> {
         let name = parse::dotted(name);
         if name.eq_ignore_ascii_case(TABLE_INFO) {
             return self.table_info(args, span);
+        }
+        if name == STATEMENT_ROWS {
+            return self.statement_rows(args, span);
         }
         if !self.shared.catalog.has_table_function(&name) {
             return Err(self.no_table_function(&name, span));

@@ -37,7 +37,7 @@ pub(super) struct Text<'a> {
 
 impl Text<'_> {
     /// What is written from one token to the end of another.
-    fn slice(&self, first: &TokenWithSpan, last: &TokenWithSpan) -> Option<&str> {
+    pub(super) fn slice(&self, first: &TokenWithSpan, last: &TokenWithSpan) -> Option<&str> {
         let start = self.positions.offset(first.span.start)? as usize;
         let end = self.positions.offset(last.span.end)? as usize;
         self.sql.get(start..end)

@@ -21,6 +21,7 @@ use super::{
     sample::{Samples, take_out_samples},
     slice::with_open_slices,
     star::{with_star_patterns, with_unpacked},
+    statement_rows::with_statement_rows,
     trailing_comma::without_trailing_commas,
     trim::with_trims,
     unicode_text::with_unicode_texts,
@@ -72,6 +73,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     tokens.retain(|it| !matches!(it.token, Token::Whitespace(_)));
     check_chains(&tokens)?;
     let ends = tokens.iter().map(|it| it.span.end).collect();
+    let tokens = with_statement_rows(tokens, &Text { sql, positions });
     let tokens = without_trailing_commas(with_unicode_texts(tokens, positions)?);
     let tokens = with_interval_units(tokens, positions)?;
     let tokens = with_numbers(with_unpacked(tokens), positions)?;

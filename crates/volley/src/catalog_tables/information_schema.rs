@@ -1,6 +1,11 @@
 //! The tables of `information_schema`.
 
-use crate::{catalog::SessionHost, listing::listed};
+use super::{
+    ColumnType::{Integer, Text},
+    Described, functions,
+    rows::{number, numeric, optional},
+};
+use crate::catalog::SessionHost;
 use std::sync::Arc;
 use volley_catalog::{
     FoundTable, Host, INFORMATION_SCHEMA, Object, SchemaPlace, StatementCatalog, TEMPORARY,
@@ -9,81 +14,72 @@ use volley_connector::{Table, TableArguments, TableDefinition, TypeEntry};
 use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
 use volley_memory::Pool;
-use volley_sql::{BindSettings, Statement};
+use volley_sql::{BindSettings, MacroDefinition, Statement};
 use volley_types::{Field, Schema, Type, Value};
-
-/// A table: its name, its columns, and what makes its rows.
-struct Described {
-    name: &'static str,
-    columns: &'static [(&'static str, Type)],
-    rows: fn(&SessionHost, &StatementCatalog) -> Result<Vec<Vec<Value>>>,
-}
-
-const TEXT: Type = Type::Varchar;
 
 const TABLES: [Described; 6] = [
     Described {
         name: "tables",
         columns: &[
-            ("table_catalog", TEXT),
-            ("table_schema", TEXT),
-            ("table_name", TEXT),
-            ("table_type", TEXT),
-            ("is_insertable_into", TEXT),
-            ("table_comment", TEXT),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("table_type", Text),
+            ("is_insertable_into", Text),
+            ("table_comment", Text),
         ],
         rows: tables,
     },
     Described {
         name: "columns",
         columns: &[
-            ("table_catalog", TEXT),
-            ("table_schema", TEXT),
-            ("table_name", TEXT),
-            ("column_name", TEXT),
-            ("ordinal_position", Type::Integer),
-            ("column_default", TEXT),
-            ("is_nullable", TEXT),
-            ("data_type", TEXT),
-            ("numeric_precision", Type::Integer),
-            ("numeric_scale", Type::Integer),
-            ("column_comment", TEXT),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("column_name", Text),
+            ("ordinal_position", Integer),
+            ("column_default", Text),
+            ("is_nullable", Text),
+            ("data_type", Text),
+            ("numeric_precision", Integer),
+            ("numeric_scale", Integer),
+            ("column_comment", Text),
         ],
         rows: columns,
     },
     Described {
         name: "schemata",
-        columns: &[("catalog_name", TEXT), ("schema_name", TEXT)],
+        columns: &[("catalog_name", Text), ("schema_name", Text)],
         rows: schemata,
     },
     Described {
         name: "views",
         columns: &[
-            ("table_catalog", TEXT),
-            ("table_schema", TEXT),
-            ("table_name", TEXT),
-            ("view_definition", TEXT),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("view_definition", Text),
         ],
         rows: views,
     },
     Described {
         name: "table_constraints",
         columns: &[
-            ("table_catalog", TEXT),
-            ("table_schema", TEXT),
-            ("table_name", TEXT),
-            ("constraint_type", TEXT),
-            ("constraint_text", TEXT),
+            ("table_catalog", Text),
+            ("table_schema", Text),
+            ("table_name", Text),
+            ("constraint_type", Text),
+            ("constraint_text", Text),
         ],
         rows: constraints,
     },
     Described {
         name: "user_defined_types",
         columns: &[
-            ("user_defined_type_catalog", TEXT),
-            ("user_defined_type_schema", TEXT),
-            ("user_defined_type_name", TEXT),
-            ("data_type", TEXT),
+            ("user_defined_type_catalog", Text),
+            ("user_defined_type_schema", Text),
+            ("user_defined_type_name", Text),
+            ("data_type", Text),
         ],
         rows: types,
     },
@@ -96,13 +92,7 @@ pub(crate) fn table(
     name: &str,
 ) -> Option<Result<Arc<dyn Table>>> {
     let found = TABLES.iter().find(|it| it.name.eq_ignore_ascii_case(name))?;
-    Some((found.rows)(host, catalog).and_then(|rows| made(&host.pool, found, &rows)))
-}
-
-fn made(pool: &Pool, described: &Described, rows: &[Vec<Value>]) -> Result<Arc<dyn Table>> {
-    let fields = described.columns.iter().map(|it| Field::new(it.0, it.1.clone()));
-    let name = format!("{INFORMATION_SCHEMA}.{}", described.name);
-    listed(name, fields.collect(), rows, pool)
+    Some(found.table(host, catalog))
 }
 
 /// Database, schema and name of an object.
@@ -116,10 +106,6 @@ fn place(found: &FoundTable) -> Vec<Value> {
 
 fn yes_or_no(is_yes: bool) -> Value {
     Value::text(if is_yes { "YES" } else { "NO" })
-}
-
-fn optional(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, Value::text)
 }
 
 fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
@@ -181,8 +167,7 @@ fn column(
 ) -> Vec<Value> {
     let position = i32::try_from(index + 1).unwrap_or(i32::MAX);
     let default = definition.columns.get(index).and_then(|it| it.default.as_deref());
-    let (precision, scale) = numeric(&field.data_type);
-    let number = |it: Option<i32>| it.map_or(Value::Null, Value::Integer);
+    let (precision, _, scale) = numeric(&field.data_type);
     let mut row = place(table);
     row.extend([
         Value::text(&field.name),
@@ -194,22 +179,6 @@ fn column(
         number(scale),
     ]);
     row
-}
-
-/// Precision (in bits for what is not decimal) and scale of numbers.
-fn numeric(data_type: &Type) -> (Option<i32>, Option<i32>) {
-    let bits = |it: i32| (Some(it), Some(0));
-    match data_type {
-        Type::TinyInt => bits(8),
-        Type::SmallInt => bits(16),
-        Type::Integer => bits(32),
-        Type::BigInt => bits(64),
-        Type::HugeInt => bits(128),
-        Type::Real => (Some(24), None),
-        Type::Double => (Some(53), None),
-        Type::Decimal { precision, scale } => (Some((*precision).into()), Some((*scale).into())),
-        _ => (None, None),
-    }
 }
 
 /// The columns of the view `name`.
@@ -235,7 +204,7 @@ pub(crate) fn view_schema(
     }
 }
 
-/// A host, with an empty table in the place of `information_schema.columns`.
+/// A host whose tables of columns have no rows.
 struct WithoutColumns {
     host: Arc<dyn Host>,
     pool: Pool,
@@ -255,7 +224,7 @@ impl Host for WithoutColumns {
             return self.host.information(catalog, name);
         }
         let described = TABLES.iter().find(|it| it.name == "columns")?;
-        Some(made(&self.pool, described, &[]))
+        Some(described.of_rows(&self.pool, &[]))
     }
 
     fn has_table_function(&self, name: &str) -> bool {
@@ -269,7 +238,18 @@ impl Host for WithoutColumns {
         arguments: &TableArguments,
         types: &dyn Fn(&str) -> Result<Type>,
     ) -> Result<Arc<dyn Table>> {
-        self.host.table_function(catalog, name, arguments, types)
+        match functions::without_rows(name, &self.pool) {
+            Some(table) => table,
+            None => self.host.table_function(catalog, name, arguments, types),
+        }
+    }
+
+    fn view(&self, name: &str) -> Option<&'static str> {
+        self.host.view(name)
+    }
+
+    fn macro_called(&self, name: &str) -> Option<MacroDefinition> {
+        self.host.macro_called(name)
     }
 }
 

@@ -1,0 +1,346 @@
+//! Rows that describe the objects of databases.
+
+use super::{
+    information_schema::view_schema,
+    rows::{
+        Kind, count, is_internal, is_temporary, no_tags, number, numeric, object, object_id,
+        optional, texts, type_id,
+    },
+};
+use crate::catalog::SessionHost;
+use std::sync::Arc;
+use volley_catalog::{
+    Attached, FoundTable, INFORMATION_SCHEMA, MAIN, MEMORY, Object, SchemaPlace, StatementCatalog,
+    TEMPORARY,
+};
+use volley_connector::{SchemaSnapshot, TableDefinition, TableEntry, WriteAccess};
+use volley_error::Result;
+use volley_sql::create_text;
+use volley_types::{Field, Schema, Value};
+
+type Rows = Result<Vec<Vec<Value>>>;
+
+pub(super) fn databases(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let row = |(name, attached): (&str, &Attached)| {
+        let (path, kind) = match attached.path.as_str() {
+            ":memory:" => (Value::Null, "memory"),
+            path => (Value::text(path), "native"),
+        };
+        vec![
+            Value::text(&attached.name),
+            object_id(Kind::Database, &[name]),
+            path,
+            Value::Null,
+            no_tags(),
+            Value::Boolean(name == TEMPORARY),
+            Value::text(kind),
+            Value::Boolean(attached.access == WriteAccess::ReadOnly),
+        ]
+    };
+    Ok(catalog.databases().map(row).collect())
+}
+
+pub(super) fn schemas(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    let mut add = |at: &SchemaPlace, attached: &Attached, name: &str| {
+        rows.push(vec![
+            object_id(Kind::Schema, &[&at.database, &at.schema]),
+            Value::text(&attached.name),
+            object_id(Kind::Database, &[&at.database]),
+            Value::text(name),
+            Value::Null,
+            no_tags(),
+            Value::Boolean(is_internal(at)),
+            match at.schema == MAIN || is_internal(at) {
+                true => Value::Null,
+                false => Value::text(format!("CREATE SCHEMA {name};")),
+            },
+        ]);
+    };
+    for (database, attached) in catalog.databases() {
+        let snapshot = catalog.snapshot(database)?;
+        for (key, schema) in &snapshot.catalog().schemas {
+            add(&SchemaPlace::new(database, key), attached, &schema.name);
+        }
+        if database == MEMORY {
+            let at = SchemaPlace::new(database, INFORMATION_SCHEMA);
+            add(&at, attached, INFORMATION_SCHEMA);
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for found in catalog.objects()? {
+        let at = &found.place;
+        let none = Arc::default();
+        let (schema, definition, rows_known) = match &found.object {
+            Object::View(_) => continue,
+            Object::Registered(it) => {
+                (it.table.schema().clone(), &none, it.table.statistics()?.rows)
+            }
+            Object::Table(it) => {
+                let table = catalog.snapshot(&at.database)?.table(it.id)?;
+                (it.columns.clone(), &it.definition, table.statistics()?.rows)
+            }
+        };
+        let name = shown_name(at, found.object.name());
+        let sql = create_text::stored_table(catalog.dialect(), &name, (&schema, definition));
+        let estimate = rows_known.map_or(Value::Null, |it| count(it as usize));
+        let mut row = object(Kind::Relation, at, found.object.name());
+        row.extend([
+            optional(definition.comment.as_deref()),
+            no_tags(),
+            Value::Boolean(false),
+            Value::Boolean(is_temporary(at)),
+            Value::Boolean(definition.keys.iter().any(|it| it.is_primary)),
+            estimate,
+            count(schema.fields.len()),
+            count(definition.keys.len()),
+            count(definition.checks.len()),
+            Value::text(sql + ";"),
+        ]);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+pub(super) fn views(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for found in catalog.objects()? {
+        let Object::View(view) = &found.object else { continue };
+        let at = &found.place;
+        // A view that cannot be bound any more has no columns.
+        let schema = columns_of(host, catalog, &found).ok();
+        let sql = create_text::view(&shown_name(at, &view.name), &view.sql, &view.columns);
+        let mut row = object(Kind::Relation, at, &view.name);
+        row.extend([
+            optional(view.comment.as_deref()),
+            no_tags(),
+            Value::Boolean(false),
+            Value::Boolean(is_temporary(at)),
+            schema.as_ref().map_or(Value::Null, |it| count(it.fields.len())),
+            Value::text(sql + ";"),
+            Value::Boolean(schema.is_some()),
+        ]);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+pub(super) fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for found in catalog.objects()? {
+        // A view that cannot be bound any more has no columns.
+        let Ok(schema) = columns_of(host, catalog, &found) else { continue };
+        let none = Arc::default();
+        let definition = match &found.object {
+            Object::Table(it) => &it.definition,
+            _ => &none,
+        };
+        for (index, field) in schema.fields.iter().enumerate() {
+            rows.push(column(&found, (index, field), definition));
+        }
+    }
+    Ok(rows)
+}
+
+fn column(
+    found: &FoundTable,
+    (index, field): (usize, &Field),
+    definition: &TableDefinition,
+) -> Vec<Value> {
+    let own = definition.columns.get(index);
+    let comment = match &found.object {
+        Object::View(view) => {
+            view.column_comments.get(&field.name.to_lowercase()).map(String::as_str)
+        }
+        _ => own.and_then(|it| it.comment.as_deref()),
+    };
+    let generated = own.and_then(|it| it.generated.as_deref());
+    let data_type = field.data_type.to_string();
+    let (precision, radix, scale) = numeric(&field.data_type);
+    let mut row = object(Kind::Relation, &found.place, found.object.name());
+    row.extend([
+        Value::text(&field.name),
+        number(i32::try_from(index + 1).ok()),
+        optional(comment),
+        Value::Boolean(false),
+        optional(own.and_then(|it| it.default.as_deref())),
+        Value::Boolean(!definition.is_not_null(index)),
+        Value::text(&data_type),
+        type_id(&field.data_type),
+        Value::Null,
+        number(precision),
+        number(radix),
+        number(scale),
+        no_tags(),
+        Value::Boolean(generated.is_some()),
+        optional(generated),
+    ]);
+    row
+}
+
+pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for found in catalog.objects()? {
+        let Object::Table(table) = &found.object else { continue };
+        for (index, it) in constraints_of(table).into_iter().enumerate() {
+            let names = it.columns.iter().filter_map(|it| table.columns.fields.get(*it));
+            let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+            let name = it.name.unwrap_or_else(|| {
+                let suffix = it.suffix;
+                let parts = [&[table.name.as_str()], names.as_slice(), &[suffix]].concat();
+                parts.join("_")
+            });
+            let mut row = object(Kind::Relation, &found.place, &table.name);
+            row.extend([
+                count(index),
+                Value::text(it.kind),
+                Value::text(it.text),
+                optional(it.expression.as_deref()),
+                Value::Array(it.columns.iter().map(|it| count(*it)).collect()),
+                texts(names),
+                Value::text(name),
+                Value::Null,
+                texts([]),
+            ]);
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+struct Constraint {
+    kind: &'static str,
+    /// What the name of one without a name ends in.
+    suffix: &'static str,
+    name: Option<String>,
+    text: String,
+    expression: Option<String>,
+    columns: Vec<usize>,
+}
+
+fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
+    let definition = &table.definition;
+    let name_of = |it: &usize| table.columns.fields.get(*it).map_or("", |it| it.name.as_str());
+    let mut all = Vec::new();
+    for key in &definition.keys {
+        let (kind, suffix) = match key.is_primary {
+            true => ("PRIMARY KEY", "pkey"),
+            false => ("UNIQUE", "key"),
+        };
+        let names: Vec<&str> = key.columns.iter().map(name_of).collect();
+        let text = format!("{kind}({})", names.join(", "));
+        let columns = key.columns.clone();
+        all.push(Constraint { kind, suffix, name: None, text, expression: None, columns });
+    }
+    all.extend(definition.checks.iter().map(|check| Constraint {
+        kind: "CHECK",
+        suffix: "check",
+        name: check.name.clone(),
+        text: format!("CHECK({})", check.condition),
+        expression: Some(check.condition.clone()),
+        columns: Vec::new(),
+    }));
+    let not_null = (0..table.columns.fields.len()).filter(|it| definition.is_not_null(*it));
+    all.extend(not_null.map(|index| Constraint {
+        kind: "NOT NULL",
+        suffix: "not_null",
+        name: None,
+        text: "NOT NULL".to_owned(),
+        expression: None,
+        columns: vec![index],
+    }));
+    all
+}
+
+/// The indexes of keys.
+pub(super) fn indexes(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for found in catalog.objects()? {
+        let Object::Table(table) = &found.object else { continue };
+        let at = &found.place;
+        for it in
+            constraints_of(table).into_iter().filter(|it| ["pkey", "key"].contains(&it.suffix))
+        {
+            let names = it.columns.iter().filter_map(|it| table.columns.fields.get(*it));
+            let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+            let index = [&[table.name.as_str()], names.as_slice(), &[it.suffix]].concat().join("_");
+            let mut row = object(Kind::Index, at, &index);
+            row.extend([
+                Value::text(&table.name),
+                object_id(Kind::Relation, &[&at.database, &at.schema, &table.name]),
+                Value::Null,
+                no_tags(),
+                Value::Boolean(true),
+                Value::Boolean(it.suffix == "pkey"),
+                Value::text(format!("[{}]", names.join(", "))),
+                Value::Null,
+            ]);
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn sequences(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let mut rows = Vec::new();
+    for (at, schema) in schemas_of(catalog)? {
+        for sequence in schema.sequences.values() {
+            let name = shown_name(&at, &sequence.name);
+            let mut row = object(Kind::Sequence, &at, &sequence.name);
+            row.extend([
+                Value::Null,
+                no_tags(),
+                Value::Boolean(is_temporary(&at)),
+                Value::BigInt(sequence.start),
+                Value::BigInt(sequence.least),
+                Value::BigInt(sequence.greatest),
+                Value::BigInt(sequence.increment),
+                Value::Boolean(sequence.cycles),
+                Value::text(create_text::sequence(&name, sequence) + ";"),
+            ]);
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+/// All schemas, by database and name.
+pub(super) fn schemas_of(
+    catalog: &StatementCatalog,
+) -> Result<Vec<(SchemaPlace, Arc<SchemaSnapshot>)>> {
+    let mut all = Vec::new();
+    for (database, _) in catalog.databases() {
+        let snapshot = catalog.snapshot(database)?;
+        let schemas = snapshot.catalog().schemas.iter();
+        all.extend(schemas.map(|(key, it)| (SchemaPlace::new(database, key), Arc::clone(it))));
+    }
+    Ok(all)
+}
+
+/// The columns of a table or view.
+fn columns_of(
+    host: &SessionHost,
+    catalog: &StatementCatalog,
+    found: &FoundTable,
+) -> Result<Schema> {
+    match &found.object {
+        Object::Registered(it) => Ok(it.table.schema().clone()),
+        Object::Table(it) => Ok(it.columns.clone()),
+        Object::View(view) => {
+            let SchemaPlace { database, schema } = &found.place;
+            view_schema(host, catalog, &format!("{database}.{schema}.{}", view.name))
+        }
+    }
+}
+
+/// A name as a statement that creates the object in its database has it.
+fn shown_name(at: &SchemaPlace, name: &str) -> String {
+    match at.schema == MAIN {
+        true => name.to_owned(),
+        false => format!("{}.{name}", at.schema),
+    }
+}
