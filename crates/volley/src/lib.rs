@@ -33,6 +33,8 @@
 
 mod named_type;
 mod session;
+mod access;
+mod cache_settings;
 mod builder;
 mod settings;
 mod catalog;
