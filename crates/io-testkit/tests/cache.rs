@@ -1,6 +1,7 @@
 //! The cache of blocks, over a file system in memory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::single_range_in_vec_init, reason = "reads take lists of ranges")]
 
 use bytes::Bytes;
 use std::{fs, io, ops::Range, path::Path, sync::Arc, task::Poll};
