@@ -166,7 +166,7 @@ fn settings_of_the_gate_only_tighten() {
         fails(sql, "settings are locked");
     }
     let shown = counted.run("SHOW allowed_directories").unwrap();
-    assert_eq!(shown, [[Value::text(&format!("{inside}/b.csv"))]]);
+    assert_eq!(shown, [[Value::text(format!("{inside}/b.csv"))]]);
     // Sessions that share the tables share the gate.
     assert!(counted.session.another().sql(&format!("FROM '{file}'")).is_err());
 }

@@ -74,7 +74,7 @@ fn a_table_is_read_ahead_into_a_folder_that_outlives_the_engine() {
     second.run(&set);
     assert_eq!(
         second.run("SHOW cache_directory"),
-        [[Value::text(&folder.path().display().to_string())]]
+        [[Value::text(folder.path().display().to_string())]]
     );
     let sum = "SELECT sum(i + length(s))::BIGINT FROM 'memory://b/t.parquet'";
     let lengths: i64 = (0..20_000_i64).map(|it| it + 5 + it.to_string().len() as i64).sum();
