@@ -45,7 +45,10 @@ def over_files(sql):
         if alias and alias.split()[-1].lower() not in keywords:
             return f"{path}{alias}"
         return f"{path} AS {table}{alias or ''}"
-    return re.sub(rf"\b({'|'.join(TABLES)})\b((?:\s+as)?\s+[a-z]\w*)?", file, sql)
+    tables = rf"\b({'|'.join(TABLES)})\b((?:\s+as)?\s+[a-z]\w*)?"
+    # Columns may have the names of tables: only lists of tables count.
+    lists = r"\bfrom\b[^()]*?(?=\bwhere\b|\bgroup\b|\border\b|[()]|$)"
+    return re.sub(lists, lambda it: re.sub(tables, file, it.group(0)), sql)
 
 
 def measured(work):
