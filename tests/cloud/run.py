@@ -115,5 +115,7 @@ if __name__ == "__main__":
     parser.add_argument("--server")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
-    given.command = [it for it in given.command if it != "--"] or sys.exit("no command")
+    if given.command[:1] == ["--"]:
+        del given.command[0]
+    given.command or sys.exit("no command")
     sys.exit(asyncio.run(main(given)))

@@ -5,9 +5,11 @@
     tests/cloud/run.py -- python tests/cloud/shell.py target/debug/volley
 """
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import urllib.request
 
 VOLLEY = sys.argv[1]
@@ -67,5 +69,51 @@ log = requests(f"SELECT sum(i) FROM '{BUCKET}/a.parquet'")
 if len(log) > 2:
     failures += 1
     print("WRONG: more requests than the end and the column", log)
+
+# Credentials of a secret, and none in the environment.
+nothing = {name: "" for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"]}
+endpoint = os.environ["VOLLEY_S3_PROXY"]
+secret = (f"CREATE SECRET lake (TYPE s3, KEY_ID '{os.environ['AWS_ACCESS_KEY_ID']}', "
+          f"SECRET '{os.environ['AWS_SECRET_ACCESS_KEY']}', REGION 'us-east-1', ENDPOINT '{endpoint}', "
+          f"URL_STYLE 'path', SCOPE '{BUCKET}'); ")
+check(f"{secret} SELECT count(*) FROM '{BUCKET}/a.parquet'", "100000", **nothing)
+check(f"{secret.replace(BUCKET, BUCKET + '/other')} SELECT count(*) FROM '{BUCKET}/a.parquet'", "", **nothing)
+check(f"{secret} SHOW SECRETS", 'lake,s3,config,' + BUCKET + ',"endpoint, key_id, region, secret, url_style"')
+check(f"SET allow_network = off; FROM '{BUCKET}/a.parquet'", "access is denied")
+check(f"SET allowed_paths = ['{BUCKET}/t']; SELECT count(*) FROM '{BUCKET}/t'", "60")
+check(f"SET allowed_paths = ['{BUCKET}/t']; FROM '{BUCKET}/a.parquet'", "access is denied")
+
+# Folders of files.
+for format in ["parquet", "orc", "csv"]:
+    path = f"{BUCKET}/folders/{format}"
+    copy = f"COPY ({numbers}) TO '{path}' (FORMAT {format}, PARTITION_BY (k)"
+    check(f"{copy}); SELECT k, count(*), sum(i) FROM '{path}/*/*.{format}' WHERE k <> 1 GROUP BY k ORDER BY k",
+          "0,33334,1666683333\n2,33333,1666650000")
+    check(f"{copy})", "the folder is not empty")
+    check(f"{copy}, OVERWRITE); SELECT count(*) FROM '{path}'", "100000")
+    check(f"{copy}, APPEND); SELECT count(*) FROM '{path}'", "200000")
+    bad = "SELECT i % 3 AS k, 1 / (90000 - i) AS x FROM range(100000) AS t(i)"
+    check(f"COPY ({bad}) TO '{path}' (FORMAT {format}, PARTITION_BY (k), OVERWRITE)", "division")
+    check(f"SELECT count(*) FROM '{path}'", "200000")
+sized = f"COPY (SELECT hash(i) AS h FROM range(200000) AS t(i)) TO '{BUCKET}/sized' (FORMAT parquet, FILE_SIZE_BYTES '500kb')"
+check(f"{sized}; SELECT count(*), count(DISTINCT filename) > 2 FROM read_parquet('{BUCKET}/sized', filename = true)", "200000,true")
+
+# Views and --data.
+check(f"CREATE VIEW v AS FROM '{BUCKET}/t/**/*.parquet'; SELECT max(year) FROM v", "2024")
+result = subprocess.run([VOLLEY, "--data", f"{BUCKET}/t/year=2024", "-c", "SELECT 1"], capture_output=True, text=True)
+if result.returncode:
+    failures += 1
+    print("WRONG: --data", result.stderr)
+
+# A cache on disk: the second process asks for versions only.
+with tempfile.TemporaryDirectory() as cache:
+    query = f"SET cache_directory = '{cache}'; SELECT sum(i), max(s) FROM '{BUCKET}/a.parquet'; SET cache_directory = ''; SELECT 1"
+    run(query)
+    requests(query)
+    counts = json.loads(urllib.request.urlopen(f"{os.environ['VOLLEY_S3_PROXY']}/__proxy/counts").read())
+    if counts["bytes"] > 0 or counts["requests"] > 1:
+        failures += 1
+        print("WRONG: bytes after a restart", counts)
+check(f"SELECT sum(i) FROM '{BUCKET}/a.parquet'; SELECT sum(i) FROM '{BUCKET}/a.parquet'", "4999950000")
 print(f"{failures} wrong")
 sys.exit(failures > 0)

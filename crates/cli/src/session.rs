@@ -1,7 +1,12 @@
 //! The session with the options of the command line.
 
 use crate::{allocator::FreeFirst, args::SessionArgs, error_text::Failure};
-use std::{collections::HashSet, fs, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::Path,
+    sync::Arc,
+};
 use volley::{Error, Session, Zone};
 
 /// File endings that become tables.
@@ -33,6 +38,9 @@ pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
 /// Makes every data file in `dir`, and every folder of data files, a table named by its stem.
 /// Answers what is wrong with those that cannot be one: the others can still be asked.
 pub fn register_data(session: &Session, dir: &Path) -> Result<Vec<Failure>, Failure> {
+    if let Some(location) = dir.to_str().filter(|it| it.contains("://")) {
+        return register_remote(session, location);
+    }
     if dir.is_file() {
         let error = Error::invalid_value(format!("not a folder: {}", dir.display()));
         return Err(Failure::of_error(&error.hint("name the folder that the file is in")));
@@ -60,6 +68,23 @@ pub fn register_data(session: &Session, dir: &Path) -> Result<Vec<Failure>, Fail
         }
     }
     Ok(problems)
+}
+
+/// As [`register_data`], of a folder of a remote store.
+fn register_remote(session: &Session, folder: &str) -> Result<Vec<Failure>, Failure> {
+    let folder = folder.trim_end_matches('/');
+    let files = session.list_files(folder).map_err(|e| Failure::of_error(&e))?;
+    let mut tables = BTreeMap::new();
+    for file in files.iter().filter(|it| has_data_ending(Path::new(it))) {
+        let below = file.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
+        let child = below.and_then(|it| it.split('/').next()).unwrap_or_default();
+        let stem = Path::new(child).file_stem().and_then(|it| it.to_str());
+        if let Some(stem) = stem.filter(|it| !it.starts_with(['.', '_'])) {
+            tables.insert(stem.to_owned(), format!("{folder}/{child}"));
+        }
+    }
+    let registered = tables.iter().map(|(name, location)| session.register_files(name, location));
+    Ok(registered.filter_map(Result::err).map(|it| Failure::of_error(&it)).collect())
 }
 
 /// Whether `path` is a data file by its name, or a folder with data files.

@@ -1,5 +1,6 @@
 //! Formats of files, and the options that they are written with.
 
+use crate::folder_options::FOLDER_OPTIONS;
 use volley_error::{Error, Result};
 use volley_types::nearest_name;
 
@@ -164,11 +165,10 @@ impl WriteOptions {
 
 fn unknown_option(name: &str) -> Error {
     let error = Error::unsupported(format!("unsupported COPY option: {name}"));
-    match nearest_name(name, OPTIONS.into_iter().chain(["format"])) {
+    let names = OPTIONS.into_iter().chain(FOLDER_OPTIONS).chain(["format"]);
+    match nearest_name(name, names.clone()) {
         Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-        None => error.hint(
-            "COPY takes format, header, delimiter, quote, null, compression and row_group_size",
-        ),
+        None => error.hint(format!("COPY takes {}", names.collect::<Vec<_>>().join(", "))),
     }
 }
 
@@ -181,7 +181,7 @@ fn name_of(format: FileFormat) -> &'static str {
     }
 }
 
-fn boolean(name: &str, value: &str) -> Result<bool> {
+pub(crate) fn boolean(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "on" | "1" => Ok(true),
         "false" | "off" | "0" => Ok(false),

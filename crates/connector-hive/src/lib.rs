@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FileTable::open(path) ── scan(request) ──> splits (row groups, text files) ── batches
-//! FileSinkFactory::writer(target) ──> FileSink: batches in; the file appears when finished
+//! FileSinkFactory::writer(target) ──> FileSink, FolderSink: batches in; files appear when finished
 //! ```
 //!
 //! Read [`FileTable`] first. All files of a table have the columns of the first one, found by name,
@@ -22,7 +22,13 @@ mod source;
 mod converted;
 mod statistics;
 mod output;
+mod format_writer;
 mod sink;
+mod folder_options;
+mod file_name;
+mod partition_rows;
+mod folder_sink;
+mod completed_files;
 mod footers;
 #[cfg(test)]
 mod tests;

@@ -2,29 +2,58 @@
 
 use std::{
     io::{self, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, Waker},
 };
 use volley_error::Error;
 use volley_io::{FileWriter, wait_polling};
 
-/// Waits before a write while the file's parts that are on their way are as many as may be.
+/// Waits before a write while the parts of the file in flight are as many as may be.
 pub(crate) struct PacedOutput {
-    pub writer: Box<dyn FileWriter>,
+    file: Box<dyn FileWriter>,
+    written: WrittenBytes,
+}
+
+/// The bytes of one file so far. Clones are the same; one driver writes, so that order between
+/// threads does not matter.
+#[derive(Clone, Default)]
+pub(crate) struct WrittenBytes(Arc<AtomicU64>);
+
+impl WrittenBytes {
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl PacedOutput {
+    pub fn new(file: Box<dyn FileWriter>, written: WrittenBytes) -> PacedOutput {
+        PacedOutput { file, written }
+    }
+
+    /// The file, to commit it.
+    pub fn into_file(self) -> Box<dyn FileWriter> {
+        self.file
+    }
 }
 
 impl Write for PacedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let ready = match self.writer.poll_ready(&mut Context::from_waker(Waker::noop())) {
+        let ready = match self.file.poll_ready(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(ready) => ready,
-            Poll::Pending => wait_polling(|cx| self.writer.poll_ready(cx)),
+            Poll::Pending => wait_polling(|cx| self.file.poll_ready(cx)),
         };
         // The writer of the format gets the error of the file inside an error of I/O.
         let boxed = |it: Error| io::Error::other(it);
         ready.map_err(boxed)?;
-        self.writer.write(bytes)
+        let written = self.file.write(bytes)?;
+        self.written.0.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.file.flush()
     }
 }

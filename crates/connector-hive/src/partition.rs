@@ -59,6 +59,28 @@ impl Partitions {
     }
 }
 
+/// What the folder of a value is called: `key=value`, with `%20` and its like for all characters
+/// but letters, digits and `-_.~`.
+pub(crate) fn folder_of(key: &str, value: &Value, data_type: &Type) -> String {
+    match value.is_null() {
+        true => format!("{}={NULL_FOLDER}", encoded(key)),
+        false => format!("{}={}", encoded(key), encoded(&value.display(data_type).to_string())),
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
 /// Keys and values of the folders above a file; a value is `None` for no value.
 fn pairs_of(path: &str) -> Vec<(String, Option<String>)> {
     let Some((folders, _)) = path.rsplit_once('/') else { return Vec::new() };
@@ -163,6 +185,19 @@ mod tests {
         assert_eq!(found.fields, fields);
         assert_eq!(found.values[0], [Value::BigInt(1), Value::text("a b")]);
         assert_eq!(found.values[1], [Value::BigInt(2), Value::Null]);
+    }
+
+    #[test]
+    fn folders_of_values_are_read_back() {
+        for text in ["a b/c", "x=1&y", "%41", "ä", "", "..", "NULL"] {
+            let folder = folder_of("k=", &Value::text(text), &Type::Varchar);
+            assert!(!folder.contains(['/', ' ']), "{folder}");
+            let pairs = pairs_of(&format!("t/{folder}/f.csv"));
+            assert_eq!(pairs, [("k=".to_owned(), Some(text.to_owned()))]);
+        }
+        let null = folder_of("k", &Value::Null, &Type::Date);
+        assert_eq!(pairs_of(&format!("{null}/f")), [("k".to_owned(), None)]);
+        assert_eq!(folder_of("d", &Value::Date(0), &Type::Date), "d=1970-01-01");
     }
 
     #[test]

@@ -33,7 +33,8 @@ impl FileFaults {
     }
 
     /// Operations so far, of all file systems and files with these faults: requests for an entry,
-    /// steps of lists, opens, reads, beginnings of files, writes, syncs, commits, removals.
+    /// steps of lists, opens, reads, beginnings of files, writes, syncs, commits, new folders,
+    /// removals.
     pub fn operations(&self) -> u64 {
         self.0.operations.load(Ordering::Relaxed)
     }
@@ -110,6 +111,13 @@ impl FileSystem for FaultyFileSystem {
     fn append(&self, location: &str) -> Pending<Box<dyn FileWriter>> {
         match self.faults.check(location) {
             Ok(()) => self.faulty(self.inner.append(location)),
+            Err(error) => ready(Err(error)),
+        }
+    }
+
+    fn create_folder(&self, location: &str) -> Pending<()> {
+        match self.faults.check(location) {
+            Ok(()) => self.inner.create_folder(location),
             Err(error) => ready(Err(error)),
         }
     }

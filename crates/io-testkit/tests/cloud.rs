@@ -235,3 +235,39 @@ fn faults_are_repeated_or_reported() {
     }
     assert!(failed * 10 <= seeds, "{failed} of {seeds} failed");
 }
+
+/// A cache on disk asks the store for versions only, also in another process.
+#[test]
+#[ignore = "needs the server of tests/cloud/run.py"]
+fn a_cache_sends_one_request_for_an_object_that_has_not_changed() {
+    let location = format!("{}/object", folder("cached"));
+    let bytes = content(3_000_000, 4);
+    let cache = tempfile::tempdir().unwrap();
+    let read = |expected: &[u8]| {
+        let files = file_systems().with_cache();
+        files.cache().set_directory(Some(cache.path())).unwrap();
+        let file = files.open(&location).unwrap();
+        assert!(read_all(&file).unwrap() == *expected);
+        files.cache().wait_written();
+        files.cache().set_directory(None).unwrap();
+        files.cache().counts().missed_bytes
+    };
+    wait(file_systems().of(&location).unwrap().write(
+        &location,
+        bytes.clone().into(),
+        WriteMode::Replace,
+    ))
+    .unwrap();
+    assert!(read(&bytes) > 0);
+    let log = requests(|| assert_eq!(read(&bytes), 0));
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert!(proxy("counts").contains("\"bytes\": 0"), "{}", proxy("counts"));
+    let changed = content(2_000_000, 5);
+    wait(file_systems().of(&location).unwrap().write(
+        &location,
+        changed.clone().into(),
+        WriteMode::Replace,
+    ))
+    .unwrap();
+    assert!(read(&changed) > 0);
+}

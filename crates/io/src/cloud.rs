@@ -30,8 +30,9 @@ mod writer;
 pub use environment::CloudEnvironment;
 
 use crate::{
-    Capabilities, EntryKind, EntryStream, FileEntry, FileSystem, FileWriter, IoRuntime, ListScope,
-    Pending, RandomAccessFile, TransferLimits, WriteMode, WriteOutcome, ready, secret::Secrets,
+    Capabilities, EntryKind, EntryStream, FileEntry, FileSystem, FileWriter, IoRuntime, KnownFile,
+    ListScope, Pending, RandomAccessFile, TransferLimits, WriteMode, WriteOutcome, ready,
+    secret::Secrets,
 };
 use address::{Address, SCHEMES, StoreKind};
 use bytes::Bytes;
@@ -109,13 +110,13 @@ impl Shared {
         Ok((address, store))
     }
 
-    async fn open(&self, location: &str) -> Result<Arc<RemoteFile>> {
+    async fn open(&self, location: &str, known: Option<&KnownFile>) -> Result<Arc<RemoteFile>> {
         let (address, store) = self.find(location)?;
         if address.is_folder(location) {
             return Err(Error::io(location, io::ErrorKind::IsADirectory.into()));
         }
-        let runtime = self.runtime.clone();
-        RemoteFile::open(location.to_owned(), address, store, runtime, &self.tails).await
+        let shared = (store, self.runtime.clone(), &self.tails);
+        RemoteFile::open(location.to_owned(), address, shared, known).await
     }
 
     /// A file that was opened a moment ago to see whether it exists.
@@ -133,7 +134,7 @@ impl Shared {
         let (address, store) = self.find(location)?;
         let location = location.to_owned();
         if !address.is_folder(&location) {
-            match self.open(&location).await {
+            match self.open(&location, None).await {
                 Ok(file) => {
                     let size_bytes = Some(file.size_bytes());
                     let opened = (Instant::now(), file);
@@ -203,7 +204,15 @@ impl FileSystem for CloudFileSystem {
         }
         let (shared, location) = (Arc::clone(&self.shared), location.to_owned());
         self.shared.runtime.spawn(async move {
-            shared.open(&location).await.map(|it| it as Arc<dyn RandomAccessFile>)
+            shared.open(&location, None).await.map(|it| it as Arc<dyn RandomAccessFile>)
+        })
+    }
+
+    fn reopen(&self, location: &str, known: &KnownFile) -> Pending<Arc<dyn RandomAccessFile>> {
+        let (shared, location) = (Arc::clone(&self.shared), location.to_owned());
+        let known = known.clone();
+        self.shared.runtime.spawn(async move {
+            shared.open(&location, Some(&known)).await.map(|it| it as Arc<dyn RandomAccessFile>)
         })
     }
 

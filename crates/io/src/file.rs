@@ -65,6 +65,12 @@ pub trait RandomAccessFile: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether a read of these bytes sends no request to a remote store, or waits for one that is
+    /// under way: then it is not joined with other reads.
+    fn is_near(&self, _range: &Range<u64>) -> bool {
+        false
+    }
+
     /// Says that these bytes will be read soon; does not wait.
     fn will_read(&self, _ranges: &[Range<u64>]) {}
 }

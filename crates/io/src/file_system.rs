@@ -1,6 +1,6 @@
 //! What the engine asks of a file system.
 
-use crate::{Pending, RandomAccessFile, ready};
+use crate::{KnownFile, Pending, RandomAccessFile, ready};
 use bytes::Bytes;
 use std::{
     fmt,
@@ -33,6 +33,12 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens a file for reading. The error of a missing file has the kind I/O.
     fn open(&self, location: &str) -> Pending<Arc<dyn RandomAccessFile>>;
 
+    /// As [`FileSystem::open`], of a file that was opened before. If it is still the known one, the
+    /// answer needs no bytes of it.
+    fn reopen(&self, location: &str, _known: &KnownFile) -> Pending<Arc<dyn RandomAccessFile>> {
+        self.open(location)
+    }
+
     /// Begins a file that appears whole when it is committed, and not at all if it is dropped.
     fn create(&self, location: &str, mode: WriteMode) -> Pending<Box<dyn FileWriter>>;
 
@@ -44,6 +50,12 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// added stay, whether or not the writer is committed.
     fn append(&self, location: &str) -> Pending<Box<dyn FileWriter>> {
         ready(Err(Error::unsupported("adding to files is unsupported here").at("file", location)))
+    }
+
+    /// Makes a folder and those above it, where folders exist apart from the files in them.
+    /// Nothing happens if it exists.
+    fn create_folder(&self, _location: &str) -> Pending<()> {
+        ready(Ok(()))
     }
 
     /// Removes a file. Nothing happens if there is none.

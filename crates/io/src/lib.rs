@@ -18,6 +18,7 @@
 
 mod access;
 mod buffers;
+mod cache;
 #[cfg(feature = "cloud")]
 mod cloud;
 mod file;
@@ -32,6 +33,9 @@ mod secret;
 
 pub use access::{AccessGate, widening};
 pub use buffers::{BufferPool, PooledBuffer};
+pub use cache::{
+    BlockCache, CACHE_DISK_BYTES_DEFAULT, CacheCounts, CachedFileStats, CachedFileSystem, KnownFile,
+};
 #[cfg(feature = "cloud")]
 pub use cloud::{CloudEnvironment, CloudFileSystem};
 pub use file::RandomAccessFile;

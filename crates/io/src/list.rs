@@ -43,6 +43,23 @@ pub(crate) fn list_files(
     Ok(files)
 }
 
+/// All files below a folder, hidden ones too.
+pub(crate) fn list_tree(file_system: &dyn FileSystem, folder: &str) -> Result<Vec<String>> {
+    match wait(file_system.entry(folder))?.map(|it| it.kind) {
+        None => return Ok(Vec::new()),
+        Some(EntryKind::Folder) => {}
+        Some(EntryKind::File | EntryKind::Link) => {
+            return Err(Error::io(folder, std::io::ErrorKind::NotADirectory.into()));
+        }
+    }
+    let mut files = Vec::new();
+    let mut entries = file_system.list(folder, ListScope::Tree);
+    while let Some(entry) = next(&mut *entries)? {
+        files.push(entry.location);
+    }
+    Ok(files)
+}
+
 /// Whether folders leave a name out of their visible tree.
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])

@@ -81,6 +81,11 @@ impl FileSystem for LocalFileSystem {
         ready(writer.map(|it| Box::new(it) as Box<dyn FileWriter>))
     }
 
+    fn create_folder(&self, location: &str) -> Pending<()> {
+        let created = fs::create_dir_all(path_of(location));
+        ready(created.map_err(|it| Error::io(location, it)))
+    }
+
     fn remove(&self, location: &str) -> Pending<()> {
         ready(match fs::remove_file(path_of(location)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ranges ── joined where they are near ── cut into parts ── one request per part, all at once
+//!    └ that a cache has ── a read of their own
 //! ```
 //!
 //! What is near and how long a part is, the file system says
@@ -19,11 +20,18 @@ use volley_error::{Error, Result};
 
 /// Reads under way. Dropping it ends them soon.
 pub struct RangeReads {
-    ranges: Vec<Range<u64>>,
-    /// Ascending.
+    ranges: Vec<RangeRead>,
+    /// Those of several ranges, ascending.
     requests: Vec<Request>,
     buffers: BufferPool,
     is_taken: bool,
+}
+
+/// A range of the caller.
+struct RangeRead {
+    range: Range<u64>,
+    /// Of a range that is read alone.
+    own: Option<Request>,
 }
 
 /// The read of one part.
@@ -49,13 +57,19 @@ impl RangeReads {
         buffers: &BufferPool,
     ) -> Result<RangeReads> {
         ranges.iter().try_for_each(|it| file.check_range(it).map(drop))?;
-        let limits = file.transfer_limits();
-        let parts = coalesce(&ranges, &limits).into_iter().flat_map(|it| parts_of(it, &limits));
         let request = |range: Range<u64>| {
             let read = Arc::clone(&file).start_read(range.clone(), buffers);
             Request { range, state: RequestState::Running(read) }
         };
-        let requests = parts.map(request).collect();
+        let range_read = |range: Range<u64>| {
+            let is_alone = !range.is_empty() && file.is_near(&range);
+            let own = is_alone.then(|| request(range.clone()));
+            RangeRead { range, own }
+        };
+        let ranges: Vec<RangeRead> = ranges.into_iter().map(range_read).collect();
+        let joined = ranges.iter().filter(|it| it.own.is_none()).map(|it| it.range.clone());
+        let parts = planned_reads(&joined.collect::<Vec<_>>(), &file.transfer_limits());
+        let requests = parts.into_iter().map(request).collect();
         Ok(RangeReads { ranges, requests, buffers: buffers.clone(), is_taken: false })
     }
 
@@ -71,7 +85,8 @@ impl RangeReads {
         }
         let mut cx = Context::from_waker(waker);
         let mut is_done = true;
-        for request in &mut self.requests {
+        let own = self.ranges.iter_mut().filter_map(|it| it.own.as_mut());
+        for request in self.requests.iter_mut().chain(own) {
             let RequestState::Running(read) = &mut request.state else { continue };
             match read.as_mut().poll(&mut cx) {
                 Poll::Pending => is_done = false,
@@ -92,7 +107,11 @@ impl RangeReads {
     }
 
     /// The bytes of a range: a slice of one request, or a copy of several.
-    fn bytes_of(&self, range: &Range<u64>) -> Result<Bytes> {
+    fn bytes_of(&self, read: &RangeRead) -> Result<Bytes> {
+        let range = &read.range;
+        if let Some(Request { state: RequestState::Done(bytes), .. }) = &read.own {
+            return Ok(bytes.clone());
+        }
         if range.start >= range.end {
             return Ok(Bytes::new());
         }
@@ -129,6 +148,11 @@ impl fmt::Debug for RangeReads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RangeReads({} ranges, {} requests)", self.ranges.len(), self.requests.len())
     }
+}
+
+/// The requests that read `ranges`, ascending.
+pub(crate) fn planned_reads(ranges: &[Range<u64>], limits: &TransferLimits) -> Vec<Range<u64>> {
+    coalesce(ranges, limits).into_iter().flat_map(|it| parts_of(it, limits)).collect()
 }
 
 /// The reads that cover `ranges`, ascending.

@@ -1,8 +1,8 @@
 //! The file systems of an engine, by the scheme of locations.
 
 use crate::{
-    AccessGate, FileSystem, FileWriter, IoRuntime, LocalFileSystem, Pending, RandomAccessFile,
-    Secrets, WriteMode, list, wait,
+    AccessGate, BlockCache, CachedFileSystem, FileSystem, FileWriter, IoRuntime, LocalFileSystem,
+    Pending, RandomAccessFile, Secrets, WriteMode, list, wait,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -39,6 +39,7 @@ pub struct FileSystems {
     runtime: IoRuntime,
     secrets: Secrets,
     gate: AccessGate,
+    cache: BlockCache,
 }
 
 impl Default for FileSystems {
@@ -49,6 +50,7 @@ impl Default for FileSystems {
         let by_scheme = BTreeMap::from([(LOCAL_SCHEME.to_owned(), local)]);
         FileSystems {
             by_scheme: Arc::new(by_scheme),
+            cache: BlockCache::new(runtime.clone()),
             runtime,
             secrets: Secrets::default(),
             gate: AccessGate::default(),
@@ -97,6 +99,23 @@ impl FileSystems {
             by_scheme.entry(scheme.to_owned()).or_insert(file_system);
         }
         self
+    }
+
+    /// These; blocks of remote files, those of file systems without folders, are looked for in
+    /// [`FileSystems::cache`].
+    pub fn with_cache(mut self) -> FileSystems {
+        for file_system in Arc::make_mut(&mut self.by_scheme).values_mut() {
+            if !file_system.capabilities().has_folders {
+                let inner = Arc::clone(file_system);
+                *file_system = Arc::new(CachedFileSystem::new(inner, &self.cache));
+            }
+        }
+        self
+    }
+
+    /// The cache of remote files, which clones of this share.
+    pub fn cache(&self) -> &BlockCache {
+        &self.cache
     }
 
     /// Which files may be reached; clones of this share it.
@@ -158,6 +177,15 @@ impl FileSystems {
     /// No file system; I/O: no such folder, a folder is there, no permission.
     pub fn create(&self, location: &str) -> Result<Box<dyn FileWriter>> {
         wait(self.of(location)?.create(location, WriteMode::Replace))
+    }
+
+    /// All files below a folder, hidden ones too, in any order; none if nothing is there.
+    ///
+    /// # Errors
+    ///
+    /// No file system; I/O: the location is that of a file.
+    pub fn list_tree(&self, folder: &str) -> Result<Vec<String>> {
+        list::list_tree(&**self.of(folder)?, folder)
     }
 
     /// The files that `location` names, in order of their names: itself when it is a file; what

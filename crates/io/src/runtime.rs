@@ -94,7 +94,6 @@ impl IoRuntime {
     /// # Errors
     ///
     /// I/O: the system refuses a thread. Unsupported: this is a forked child.
-    #[cfg(feature = "cloud")]
     pub(crate) fn spawn_detached(
         &self,
         future: impl Future<Output = ()> + Send + 'static,

@@ -18,6 +18,7 @@ mod arbiter;
 mod cancellation;
 mod field_rows;
 mod pool;
+mod reclaimable;
 mod reservation;
 mod row_ptr;
 mod size;
@@ -35,6 +36,7 @@ pub use cancellation::{
 };
 pub use field_rows::FieldRows;
 pub use pool::{Pool, PoolStats};
+pub use reclaimable::Reclaimable;
 pub use reservation::Reservation;
 pub use row_ptr::RowPtr;
 pub use size::{format_bytes, parse_bytes};

@@ -4,9 +4,10 @@ use crate::{
     ArbitrationPolicy, Participant, Reservation,
     arbiter::{Arbiter, Scarcity},
     format_bytes,
+    reclaimable::Reclaimable,
 };
 use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
+    Arc, Mutex, OnceLock, PoisonError, Weak,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 use volley_error::{Error, ErrorKind, Result};
@@ -51,6 +52,8 @@ struct Node {
     arbiter: Arbiter,
     /// Of the pool without parent.
     refusals: Refusals,
+    /// Of the pool without parent, if it has one.
+    cache: OnceLock<Cache>,
 }
 
 /// The part of a limit that is reserved for queries that hold at most [`SMALL_QUERY_SHARE`] of it.
@@ -62,6 +65,14 @@ const SMALL_QUERY_SHARE: usize = 128;
 /// The part of a limit that each query that runs has a claim on, and the most of it.
 const CLAIM_SHARE: usize = 8;
 const CLAIM_MAX: usize = 64 << 20;
+
+/// The cache of a pool without parent.
+#[derive(Debug)]
+struct Cache {
+    /// What its bytes are reserved in.
+    pool: Weak<Node>,
+    memory: Weak<dyn Reclaimable>,
+}
 
 /// Which growth is refused, for tests. Without them, one look per growth.
 #[derive(Debug, Default)]
@@ -109,6 +120,29 @@ impl Pool {
         child
     }
 
+    /// The pool of the cache of this pool's topmost one: what is reserved in it does not count as
+    /// used, and `cache` releases it when another growth needs it. A topmost pool has one cache; a
+    /// further one gets an ordinary pool.
+    pub fn reclaimable_child(&self, name: impl Into<String>, cache: &Arc<dyn Reclaimable>) -> Pool {
+        let pool = self.child(name);
+        let cache = Cache { pool: Arc::downgrade(&pool.0), memory: Arc::downgrade(cache) };
+        // A second one stays an ordinary child.
+        let _ = self.root_pool().0.cache.set(cache);
+        pool
+    }
+
+    /// What the cache holds of this pool, which has no parent.
+    fn cache_bytes(&self) -> usize {
+        let pool = self.0.cache.get().and_then(|it| it.pool.upgrade());
+        pool.map_or(0, |it| it.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Lets the cache of this pool, which has no parent, release bytes; whether it released any.
+    fn reclaim_cache(&self, bytes: usize) -> bool {
+        let memory = self.0.cache.get().and_then(|it| it.memory.upgrade());
+        memory.is_some_and(|it| it.reclaim(bytes) > 0)
+    }
+
     fn node(name: String, limit_bytes: Option<usize>, parent: Option<Pool>) -> Pool {
         Pool(Arc::new(Node {
             name,
@@ -121,6 +155,7 @@ impl Pool {
             promised_bytes: AtomicUsize::new(0),
             arbiter: Arbiter::default(),
             refusals: Refusals::default(),
+            cache: OnceLock::new(),
         }))
     }
 
@@ -182,7 +217,8 @@ impl Pool {
         let limit = self.0.limit_bytes.load(Ordering::Relaxed);
         let threshold = limit.saturating_sub(headroom(limit));
         Scarcity {
-            bytes: self.0.bytes.load(Ordering::Relaxed) + self.0.arbiter.uncharged_bytes(),
+            bytes: self.0.bytes.load(Ordering::Relaxed).saturating_sub(self.cache_bytes())
+                + self.0.arbiter.uncharged_bytes(),
             threshold,
             claim: (threshold / CLAIM_SHARE).min(CLAIM_MAX),
         }
@@ -249,7 +285,7 @@ impl Pool {
         // The bytes of a query, or of another child of the topmost pool, including these bytes.
         let mut below = 0;
         loop {
-            if let Err(held) = pool.add(bytes, below) {
+            if let Err(held) = pool.add_or_reclaim(bytes, below) {
                 self.undo_until(pool, bytes);
                 return Err(self.exhausted(pool, bytes, held));
             }
@@ -303,6 +339,18 @@ impl Pool {
         let held = node.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)?;
         node.peak_bytes.fetch_max(held + bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// As [`Pool::add`]; the cache releases what is missing.
+    fn add_or_reclaim(&self, bytes: usize, below: usize) -> Result<(), usize> {
+        let Err(held) = self.add(bytes, below) else { return Ok(()) };
+        let limit = self.0.limit_bytes.load(Ordering::Relaxed);
+        // A share of the limit is kept for small queries, which the growth must leave as well.
+        let missing = held.saturating_add(bytes).saturating_sub(limit - limit / RESERVE_SHARE);
+        if self.0.parent.is_some() || missing > self.cache_bytes() || !self.reclaim_cache(missing) {
+            return Err(held);
+        }
+        self.add(bytes, below)
     }
 
     fn undo_until(&self, end: &Pool, bytes: usize) {
@@ -415,6 +463,42 @@ mod tests {
             has_ended.store(true, Ordering::Relaxed);
             assert!(refused.is_none(), "{refused:?}");
         });
+    }
+
+    /// A cache that releases what it has.
+    #[derive(Debug)]
+    struct Releasing(Mutex<Option<Reservation>>);
+
+    impl Reclaimable for Releasing {
+        fn reclaim(&self, bytes: usize) -> usize {
+            let mut held = self.0.lock().unwrap();
+            let Some(held) = &mut *held else { return 0 };
+            let released = bytes.min(held.bytes());
+            held.shrink(released);
+            released
+        }
+    }
+
+    #[test]
+    fn a_cache_makes_way_for_all_others() {
+        let root = Pool::root("process", Some(64 << 20));
+        let cache = Arc::new(Releasing(Mutex::new(None)));
+        let as_reclaimable = Arc::clone(&cache) as Arc<dyn Reclaimable>;
+        let pool = root.child("tables").reclaimable_child("cache", &as_reclaimable);
+        let mut held = pool.reservation();
+        held.resize(60 << 20).unwrap();
+        *cache.0.lock().unwrap() = Some(held);
+        assert!(!root.is_scarce() && root.spare_bytes() == 48 << 20);
+        let mut query = root.child("query").reservation();
+        query.resize(50 << 20).unwrap();
+        assert!(root.is_scarce());
+        assert!(pool.stats().bytes <= 14 << 20);
+        assert!(query.resize(65 << 20).is_err());
+        query.resize(62 << 20).unwrap();
+        drop(query);
+        *cache.0.lock().unwrap() = None;
+        drop(cache);
+        assert_eq!(root.stats().bytes, 0);
     }
 
     #[test]

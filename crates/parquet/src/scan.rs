@@ -206,7 +206,7 @@ impl RowGroupReader {
         group: usize,
         place: &dyn Fn(usize) -> usize,
     ) -> Result<()> {
-        if matches!(self.state, State::Looking(..) | State::Reading(..)) {
+        if !matches!(self.state, State::Idle) {
             let places = self.needed.iter().map(|it| place(*it)).collect();
             let mut group = Group::new(file.clone(), group, places, &self.pool);
             let ranges = match group.index_reads(&self.conditions, &self.needed)? {
@@ -214,7 +214,10 @@ impl RowGroupReader {
                 Some(index) => index.ranges,
                 None => group.chunks()?.iter().flat_map(ChunkParts::ranges).collect(),
             };
-            file.file().will_read(&ranges);
+            // While rows are decoded that a cache had, the next ones may be far away.
+            if !file.file().is_at_hand(&ranges) {
+                file.file().will_read(&ranges);
+            }
         }
         Ok(())
     }

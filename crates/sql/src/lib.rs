@@ -30,6 +30,6 @@ pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
     Alteration, CopiedText, CopyFrom, DropKind, MacroDefinition, MacroParameter, Query,
-    SequenceDefinition, Statement, TransactionStep, TypeDefinition,
+    SecretDefinition, SequenceDefinition, Statement, TransactionStep, TypeDefinition,
 };
 pub use write::{Check, MergeAction, Write, WriteKind};

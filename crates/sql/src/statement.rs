@@ -1,7 +1,7 @@
 //! Bound statements.
 
 use crate::{Dialect, ParsedStatement, Write};
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 use volley_connector::{ColumnDefinition, TableDefinition, TableOption};
 use volley_error::Span;
 use volley_logical::Plan;
@@ -92,6 +92,21 @@ pub enum Statement {
         /// Its meaning.
         definition: TypeDefinition,
     },
+    /// Keeps credentials for files.
+    CreateSecret(Box<SecretDefinition>),
+    /// Forgets credentials.
+    DropSecret {
+        /// The name as written.
+        name: String,
+        /// A missing one is no error.
+        if_exists: bool,
+    },
+    /// Shows secrets without their values.
+    ShowSecrets,
+    /// Shows what the cache has of each file.
+    ShowCache,
+    /// Reads all rows of a table, so that their bytes are in the cache.
+    Prefetch(Query),
     /// Says something about a table, a view or a column, in place of what was said before.
     Comment {
         /// The name of the table or view as written.
@@ -234,6 +249,31 @@ pub enum Statement {
         /// Names and types.
         columns: Vec<(String, Type)>,
     },
+}
+
+/// What CREATE SECRET says. Values are not shown.
+#[derive(Clone, Default)]
+pub struct SecretDefinition {
+    /// The name as written, or one that is made of the type.
+    pub name: String,
+    /// Replaces a secret of that name.
+    pub or_replace: bool,
+    /// Does nothing when there is a secret of that name.
+    pub if_not_exists: bool,
+    /// The type as written.
+    pub kind: String,
+    /// Where values come from, as written.
+    pub provider: Option<String>,
+    /// Beginnings of locations; empty for all of the type.
+    pub scopes: Vec<String>,
+    /// The other parameters: name in lower case, and value.
+    pub values: Vec<(String, String)>,
+}
+
+impl fmt::Debug for SecretDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretDefinition({}, {})", self.name, self.kind)
+    }
 }
 
 /// What CREATE TYPE gives a name.

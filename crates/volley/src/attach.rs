@@ -74,6 +74,9 @@ pub(crate) fn attach(session: &Session, attachment: Attachment) -> Result<()> {
         true => MEMORY_TYPE.to_owned(),
         false => DEFAULT_TYPE.to_owned(),
     });
+    if path != IN_MEMORY {
+        session.files.gate().check(&path).map_err(|it| it.span(span))?;
+    }
     let opener = session.openers.get(&type_name);
     let opener = opener.ok_or_else(|| no_opener(session, &type_name, &path).span(span))?;
     let pool = session.pool.child("database");

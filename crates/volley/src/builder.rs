@@ -231,9 +231,9 @@ impl SessionBuilder {
     /// The first thing that was wrong; when the threads cannot be started.
     pub fn build(self) -> Result<Session> {
         #[cfg(feature = "cloud")]
-        let files = self.files.with_cloud(environment());
+        let files = self.files.with_cloud(environment()).with_cache();
         #[cfg(not(feature = "cloud"))]
-        let files = self.files;
+        let files = self.files.with_cache();
         match self.error {
             Some(error) => Err(error),
             None => Session::of_parts(SessionParts {

@@ -33,7 +33,8 @@
 
 mod named_type;
 mod session;
-mod session_state;
+mod access;
+mod cache_settings;
 mod builder;
 mod settings;
 mod catalog;

@@ -1,8 +1,9 @@
 //! A session: tables, settings and queries.
 
 use crate::{
-    Outcome, ResultStream, SessionBuilder, Settings,
+    Outcome, ResultStream, SessionBuilder, Settings, access,
     attach::Openers,
+    cache_settings,
     catalog::SessionHost,
     catalog_tables::information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
@@ -143,6 +144,7 @@ impl Session {
             sinks.add(name, Arc::clone(&files_sink))?;
         }
         let pool = Pool::root("process", settings.memory_limit_bytes);
+        cache_settings::begin(files.cache(), &pool);
         let tables = pool.child("tables");
         add_readers(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
@@ -391,6 +393,15 @@ impl Session {
         self.register_table(name, Arc::new(FileTable::open(path, &options)?))
     }
 
+    /// The locations of all files below a folder, also of a remote store; none if nothing is there.
+    ///
+    /// # Errors
+    ///
+    /// I/O: the location is that of a file. Invalid query: no file system, or access is denied.
+    pub fn list_files(&self, folder: &str) -> Result<Vec<String>> {
+        self.files.list_tree(folder)
+    }
+
     /// Makes a table known, replacing what has its name in the database `memory`.
     ///
     /// # Errors
@@ -546,6 +557,17 @@ impl Session {
     ///
     /// No such setting, or not a value of it.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
+        let gate = self.files.gate();
+        gate.check_unlocked()?;
+        if let Some(changed) = access::set(gate, name, value) {
+            return changed;
+        }
+        if let Some(changed) = cache_settings::set(self, name, value) {
+            return changed;
+        }
+        if name.eq_ignore_ascii_case("spill_directory") {
+            gate.check(value.trim())?;
+        }
         self.change_settings(|it| it.set(name, value))
     }
 

@@ -1,9 +1,9 @@
 //! Running statements.
 
 use crate::{
-    ResultStream, Session, Settings,
+    ResultStream, Session, Settings, access,
     attach::{self, Attachment},
-    copy, copy_from, explain,
+    cache_settings, copy, copy_from, explain,
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
@@ -225,6 +225,11 @@ fn execute(
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
+        Statement::Prefetch(query) => {
+            let mut rows = start_query(session, query, cx)?;
+            while rows.next()?.is_some() {}
+            Ok(Outcome::Done(None))
+        }
         other => define(session, other, turn, cx),
     }
 }
@@ -308,6 +313,12 @@ fn execute_in_session(
         }
         Statement::Set { name, value } => session.set(&name, &value).map(|()| Outcome::Done(None)),
         Statement::Reset { name } => reset(session, &name).map(|()| Outcome::Done(None)),
+        Statement::CreateSecret(secret) => {
+            access::create_secret(session, *secret).map(|()| Outcome::Done(None))
+        }
+        Statement::DropSecret { name, if_exists } => {
+            access::drop_secret(session, &name, if_exists).map(|()| Outcome::Done(None))
+        }
         Statement::SetVariable { name, value } => {
             let rows = rows_of(session, value, cx)?;
             let data_type = rows.schema.types().next().cloned().unwrap_or(Type::Unknown);
@@ -387,13 +398,26 @@ fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
             text(&[&name], &[vec![attach::search_path(session)]])
         }
         Statement::ShowSetting { name } => {
-            let value = session.settings().get(&name)?;
+            let shared = access::get(session.files.gate(), &name);
+            let value = match shared.or_else(|| cache_settings::get(session.files.cache(), &name)) {
+                Some(value) => value,
+                None => session.settings().get(&name)?,
+            };
             text(&[&name], &[vec![value]])
         }
         Statement::ShowAll => {
-            let rows = session.settings().list();
+            let mut rows = session.settings().list();
+            rows.extend(access::settings(session.files.gate()));
+            rows.extend(cache_settings::settings(session.files.cache()));
+            rows.sort_unstable_by_key(|it| it.0);
             let rows = rows.into_iter().map(|it| vec![it.0.into(), it.1, it.2.into()]);
             text(&["name", "value", "description"], &rows.collect::<Vec<_>>())
+        }
+        Statement::ShowCache => {
+            text(&cache_settings::CACHE_COLUMNS, &cache_settings::cache_rows(session.files.cache()))
+        }
+        Statement::ShowSecrets => {
+            text(&access::SECRET_COLUMNS, &access::secret_rows(session.files.secrets()))
         }
         Statement::ShowTables => {
             let rows = session.tables().into_iter().map(|it| vec![it.0, it.1.to_owned()]);
@@ -416,6 +440,11 @@ fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
 
 /// Gives a setting, or ALL of them, its default.
 fn reset(session: &Session, name: &str) -> Result<()> {
+    session.files.gate().check_unlocked()?;
+    let of_engine = access::reset(name).or_else(|| cache_settings::reset(session, name));
+    if let Some(changed) = of_engine {
+        return changed;
+    }
     if !name.eq_ignore_ascii_case("all") {
         return session.change_settings(|it| it.reset(name));
     }

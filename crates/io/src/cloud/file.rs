@@ -10,7 +10,8 @@ use super::{
     stores::Store,
 };
 use crate::{
-    BufferPool, FileVersion, IoRuntime, Pending, RandomAccessFile, TransferLimits, ready, wait,
+    BufferPool, FileVersion, IoRuntime, KnownFile, Pending, RandomAccessFile, TransferLimits,
+    ready, wait,
 };
 use bytes::Bytes;
 use futures_util::{
@@ -73,7 +74,8 @@ impl Tails {
 }
 
 impl RemoteFile {
-    /// Opens an object.
+    /// Opens an object, or one that is known from before: then it has no end to read if it has not
+    /// changed.
     ///
     /// # Errors
     ///
@@ -81,32 +83,13 @@ impl RemoteFile {
     pub async fn open(
         location: String,
         address: Address,
-        store: Arc<Store>,
-        runtime: IoRuntime,
-        tails: &Tails,
+        shared: (Arc<Store>, IoRuntime, &Tails),
+        known: Option<&KnownFile>,
     ) -> Result<Arc<RemoteFile>> {
-        let key = address.key;
+        let (key, (store, runtime, tails)) = (address.key, shared);
         let at = |it: object_store::Error| store_error(&location, &it);
         let _permit = store.throttle.acquire().await;
-        let opened = if store.kind == StoreKind::Azure {
-            open_by_size(&store, &key).await.map_err(at)?
-        } else {
-            let range = Some(GetRange::Suffix(TAIL_BYTES));
-            let options = GetOptions { range, ..GetOptions::default() };
-            match store.objects.get_opts(&key, options).await {
-                Ok(result) => Opened { meta: result.meta.clone(), tail: Some(result) },
-                // An empty object has no range.
-                Err(error) if is_range_error(&error) && store.kind != StoreKind::Http => {
-                    let meta = store.objects.head(&key).await.map_err(at)?;
-                    if meta.size > 0 {
-                        return Err(at(error));
-                    }
-                    Opened { meta, tail: None }
-                }
-                Err(error) => return Err(at(error)),
-            }
-        };
-        let Opened { meta, tail } = opened;
+        let Opened { meta, tail } = request_end(&store, &key, known).await.map_err(at)?;
         let tail = match tail {
             Some(result) => Some(result.bytes().await.map_err(at)?),
             None => None,
@@ -219,10 +202,52 @@ struct Opened {
     tail: Option<GetResult>,
 }
 
+/// Requests the end of an object. A known one that has not changed is answered without bytes.
+async fn request_end(
+    store: &Store,
+    key: &Path,
+    known: Option<&KnownFile>,
+) -> object_store::Result<Opened> {
+    if store.kind == StoreKind::Azure {
+        return open_by_size(store, key, known).await;
+    }
+    // A version that is not in quotes is made of size and time, and no tag of the store.
+    let known = known.filter(|it| it.version.as_str().starts_with('"'));
+    let options = GetOptions {
+        range: Some(GetRange::Suffix(TAIL_BYTES)),
+        if_none_match: known.map(|it| it.version.to_string()),
+        ..GetOptions::default()
+    };
+    match (store.objects.get_opts(key, options).await, known) {
+        (Ok(result), _) => Ok(Opened { meta: result.meta.clone(), tail: Some(result) }),
+        (Err(object_store::Error::NotModified { .. }), Some(known)) => {
+            let meta = ObjectMeta {
+                location: key.clone(),
+                last_modified: Default::default(),
+                size: known.size_bytes,
+                e_tag: Some(known.version.to_string()),
+                version: None,
+            };
+            Ok(Opened { meta, tail: None })
+        }
+        // An empty object has no range.
+        (Err(error), _) if is_range_error(&error) && store.kind != StoreKind::Http => {
+            let meta = store.objects.head(key).await?;
+            if meta.size > 0 { Err(error) } else { Ok(Opened { meta, tail: None }) }
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
 /// Opens an object of a store that does not read the end of an object of unknown size.
-async fn open_by_size(store: &Store, key: &Path) -> object_store::Result<Opened> {
+async fn open_by_size(
+    store: &Store,
+    key: &Path,
+    known: Option<&KnownFile>,
+) -> object_store::Result<Opened> {
     let meta = store.objects.head(key).await?;
-    if meta.size == 0 {
+    let is_known = known.is_some_and(|it| meta.e_tag.as_deref() == Some(it.version.as_str()));
+    if meta.size == 0 || is_known {
         return Ok(Opened { meta, tail: None });
     }
     let options = GetOptions {

@@ -5,7 +5,9 @@ use super::{
 };
 use crate::{
     DropKind, Query, Statement, TransactionStep,
-    parse::{self, Attach, Command, CopySource, CreateSequence, CreateView, Described},
+    parse::{
+        self, Attach, Command, CopySource, CreateSequence, CreateView, Described, SecretCommand,
+    },
 };
 use sqlparser::ast::{
     self, Ident, ObjectName, ObjectType, SchemaName, SetExpr, Spanned, Statement as Written,
@@ -42,6 +44,9 @@ impl<'a> Binder<'a> {
             Command::Detach { name, if_exists } => {
                 Statement::Detach { name: name.value.clone(), if_exists: *if_exists }
             }
+            Command::Secret(secret) => secret_statement(secret),
+            Command::ShowCache => Statement::ShowCache,
+            Command::Prefetch(name) => Statement::Prefetch(self.prefetched(name)?),
             Command::DropMacro { name, if_exists } => {
                 let names = vec![parse::dotted(name)];
                 Statement::Drop { kind: DropKind::Macro, names, if_exists: *if_exists }
@@ -62,12 +67,7 @@ impl<'a> Binder<'a> {
                 if_exists: *if_exists,
                 new: parse::dotted(new),
             },
-            Command::Validate(command) => {
-                self.statement(command)?;
-                let valid = self.column("Valid", Type::Boolean);
-                let valid = vec![(valid, Expr::boolean(true))];
-                Statement::Query(projected(Plan::one_row(), valid).into())
-            }
+            Command::Validate(command) => self.validate(command)?,
             Command::Reset { name } => Statement::Reset { name: name.clone() },
             Command::ShowSetting { name } => match self.shared.catalog.table(name)? {
                 Some(_) => columns_of(self.table(name, None)?),
@@ -289,6 +289,19 @@ impl<'a> Binder<'a> {
         Ok(Statement::Copy { query, path: path.to_owned(), format, options })
     }
 
+    fn validate(&mut self, command: &'a Command) -> Result<Statement> {
+        self.statement(command)?;
+        let valid = self.column("Valid", Type::Boolean);
+        let valid = vec![(valid, Expr::boolean(true))];
+        Ok(Statement::Query(projected(Plan::one_row(), valid).into()))
+    }
+
+    fn prefetched(&mut self, name: &'a ObjectName) -> Result<Query> {
+        let bound = self.whole_table(name)?;
+        let types: Vec<Type> = bound.columns.iter().map(|it| known(&it.data_type)).collect();
+        Ok(self.convert(bound, &types)?.into())
+    }
+
     fn copied_table(&mut self, name: &'a ObjectName, columns: &[Ident]) -> Result<Bound> {
         let whole = self.whole_table(name)?;
         if columns.is_empty() {
@@ -387,4 +400,14 @@ fn first_words(statement: &str) -> String {
     let is_keyword = |it: &&str| it.chars().all(|ch| ch.is_ascii_uppercase());
     let words: Vec<&str> = statement.split_whitespace().take_while(is_keyword).take(2).collect();
     if words.is_empty() { "this statement".to_owned() } else { words.join(" ") }
+}
+
+fn secret_statement(command: &SecretCommand) -> Statement {
+    match command {
+        SecretCommand::Create(secret) => Statement::CreateSecret(secret.clone()),
+        SecretCommand::Drop { name, if_exists } => {
+            Statement::DropSecret { name: name.clone(), if_exists: *if_exists }
+        }
+        SecretCommand::Show => Statement::ShowSecrets,
+    }
 }

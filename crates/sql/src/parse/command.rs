@@ -7,6 +7,7 @@ use super::{
     error::ends_statement,
     explain::explain_options,
     macros::{CreateMacro, create_macro, is_macro},
+    secret::{SecretCommand, create_secret, drop_secret, is_secret},
     sequence::{CreateSequence, create_sequence},
     show::{listing, table_info},
     view::{rename_view, renames_view},
@@ -38,6 +39,12 @@ pub(crate) enum Command {
     Attach(Box<Attach>),
     /// DETACH.
     Detach { name: Ident, if_exists: bool },
+    /// CREATE, DROP and SHOW of secrets.
+    Secret(SecretCommand),
+    /// SHOW CACHE.
+    ShowCache,
+    /// PREFETCH TABLE.
+    Prefetch(ObjectName),
     /// DROP MACRO.
     DropMacro { name: ObjectName, if_exists: bool },
     /// COPY ... TO 'file' (options).
@@ -123,6 +130,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
     if is_word(parser, "detach") {
         return detach(parser);
     }
+    if is_word(parser, "prefetch") {
+        return prefetch(parser);
+    }
     match word.keyword {
         Keyword::EXPLAIN => explain(parser, source),
         Keyword::DESCRIBE | Keyword::DESC => describe(parser),
@@ -143,6 +153,8 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
             Ok(Command::CreateType(Box::new(create_type(parser)?)))
         }
         Keyword::DROP if is_macro(parser, 1) => drop_macro(parser),
+        Keyword::CREATE if is_secret(parser) => create_secret(parser),
+        Keyword::DROP if is_secret(parser) => drop_secret(parser),
         Keyword::CREATE if creates(parser, Keyword::SEQUENCE) => {
             Ok(Command::CreateSequence(Box::new(create_sequence(parser)?)))
         }
@@ -163,6 +175,12 @@ fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
         return Ok(Command::Validate(command));
     }
     Ok(Command::Explain { analyze, command })
+}
+
+fn prefetch(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.advance_token();
+    parser.expect_keyword(Keyword::TABLE)?;
+    Ok(Command::Prefetch(parser.parse_object_name(false)?))
 }
 
 fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
@@ -275,6 +293,15 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
     if parser.parse_keyword(Keyword::FUNCTIONS) {
         return Ok(Command::ShowFunctions);
     }
+    let is_alone = ends_statement(&parser.peek_nth_token_ref(1).token);
+    if is_alone && is_word(parser, "secrets") {
+        parser.advance_token();
+        return Ok(Command::Secret(SecretCommand::Show));
+    }
+    if is_alone && is_word(parser, "cache") {
+        parser.advance_token();
+        return Ok(Command::ShowCache);
+    }
     if parser.parse_keywords(&[Keyword::COLUMNS, Keyword::FROM])
         || parser.parse_keywords(&[Keyword::COLUMNS, Keyword::IN])
     {
@@ -301,7 +328,11 @@ fn set(parser: &mut Parser<'_>) -> Parsed<Command> {
     let _ = parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL]);
     let name = setting_name(parser)?;
     expect_equals(parser)?;
-    Ok(Command::Set { name, value: option_value(parser)? })
+    let value = match parser.consume_token(&Token::LBracket) {
+        true => list_value(parser)?,
+        false => option_value(parser)?,
+    };
+    Ok(Command::Set { name, value })
 }
 
 fn expect_equals(parser: &mut Parser<'_>) -> Parsed<()> {
@@ -349,6 +380,19 @@ fn pragma(parser: &mut Parser<'_>) -> Parsed<Command> {
 
 fn setting_name(parser: &mut Parser<'_>) -> Parsed<String> {
     Ok(dotted(&parser.parse_object_name(false)?).to_ascii_lowercase())
+}
+
+/// The texts of a list behind its bracket, as the text of a list.
+fn list_value(parser: &mut Parser<'_>) -> Parsed<String> {
+    let mut values = Vec::new();
+    while !parser.consume_token(&Token::RBracket) {
+        values.push(format!("'{}'", option_value(parser)?.replace('\'', "''")));
+        if !parser.consume_token(&Token::Comma) {
+            parser.expect_token(&Token::RBracket)?;
+            break;
+        }
+    }
+    Ok(format!("[{}]", values.join(", ")))
 }
 
 /// A literal or a word, as text.
@@ -408,10 +452,18 @@ fn copy_option(parser: &mut Parser<'_>) -> Parsed<(Ident, Option<String>)> {
     }
     if *next == Token::LParen {
         let names = column_names(parser)?;
-        let names: Vec<String> = names.into_iter().map(|it| it.value).collect();
+        let names: Vec<String> = names.into_iter().map(|it| listed_name(it.value)).collect();
         return Ok((name, Some(names.join(", "))));
     }
     Ok((name, Some(option_value(parser)?)))
+}
+
+/// A name as it stands in a list: in quotes if a comma or quote is in it.
+fn listed_name(name: String) -> String {
+    match name.contains([',', '"', ' ']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name,
+    }
 }
 
 fn column_names(parser: &mut Parser<'_>) -> Parsed<Vec<Ident>> {

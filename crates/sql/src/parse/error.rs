@@ -1,6 +1,6 @@
 //! Converts syntax errors of the parser.
 
-use super::{Positions, construct, lower_first};
+use super::{Positions, construct, lower_first, secret::MODIFIERS as SECRET_MODIFIERS};
 use crate::dialect::RESERVED;
 use sqlparser::{
     keywords::Keyword,
@@ -40,6 +40,9 @@ pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &P
     };
     let found = location.and_then(|it| token_from(it, tokens));
     let index = location.map_or(tokens.len(), |it| index_at(it, tokens));
+    if is_of_secret(index, tokens) {
+        return secret_syntax();
+    }
     if let Some(error) = unsupported(index, tokens, positions) {
         return error;
     }
@@ -52,6 +55,30 @@ pub(super) fn syntax(error: ParserError, tokens: &[TokenWithSpan], positions: &P
         Some(hint) => error.hint(hint),
         None => error,
     }
+}
+
+/// Words of a statement among which CREATE SECRET stands, behind EXPLAIN or PREPARE.
+const FIRST_WORDS: usize = 12;
+
+/// Whether token `index` belongs to a statement that creates a secret.
+fn is_of_secret(index: usize, tokens: &[TokenWithSpan]) -> bool {
+    let before = tokens.get(..index).unwrap_or(tokens);
+    let start = before.iter().rposition(|it| it.token == Token::SemiColon).map_or(0, |it| it + 1);
+    let words = tokens.get(start..).unwrap_or_default().iter().map_while(|it| match &it.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_ascii_lowercase()),
+        _ => None,
+    });
+    let words: Vec<String> = words.take(FIRST_WORDS).collect();
+    let Some(create) = words.iter().position(|it| it == "create") else { return false };
+    let mut words = words.iter().skip(create + 1);
+    words.find(|it| !SECRET_MODIFIERS.contains(&it.as_str())).is_some_and(|it| it == "secret")
+}
+
+/// The error of such a statement: it shows neither tokens nor a place in the text, which has
+/// values.
+fn secret_syntax() -> Error {
+    Error::new(ErrorKind::Syntax, "this CREATE SECRET statement is not valid")
+        .hint("write CREATE SECRET name (TYPE s3, KEY_ID '...', SECRET '...', SCOPE 's3://bucket')")
 }
 
 /// The error that names a construct which the parser does not read, if one stands there.
@@ -101,6 +128,9 @@ pub(super) fn unexpected(
     positions: &Positions,
 ) -> Error {
     let index = index_at(token.span.start, tokens);
+    if is_of_secret(index, tokens) {
+        return secret_syntax();
+    }
     if let Some(error) = unsupported(index, tokens, positions) {
         return error;
     }

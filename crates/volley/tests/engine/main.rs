@@ -3,13 +3,16 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod access;
 mod admission;
 mod aggregates;
 mod attach;
+mod cache;
 mod changes;
 mod control;
 mod extensions;
 mod file_systems;
+mod folder_writes;
 mod function_docs;
 mod lambdas;
 mod scale;
