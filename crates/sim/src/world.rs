@@ -433,6 +433,7 @@ impl World {
                 delta_bytes: usize::MAX,
                 types: Arc::new(TypeRegistry::default()),
                 salt: self.random.u64(..),
+                bulk_rows: volley_storage::BULK_ROWS,
             };
             self.note("open");
             match Storage::open(Arc::clone(&self.store), options) {
