@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! volley -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
-//! volley tpch [generate | run]
+//! volley sales/ [...]                      the same, with the database in a folder
+//! volley tpch [generate | load | run]
+//! volley check DIR | salvage DIR --out DIR2
 //! volley presto-worker --etc DIR (feature presto)
 //! ```
 //!
@@ -14,12 +16,15 @@ use std::process::ExitCode;
 
 mod allocator;
 mod args;
+mod check;
+mod database;
 mod error_text;
 mod format;
 mod interactive;
 mod interrupt;
 #[cfg(feature = "presto")]
 mod presto;
+mod salvage;
 mod script;
 mod session;
 mod statement_ends;
@@ -32,6 +37,9 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let done = match &args.command {
+        Some(_) if args.database.is_some() => Err(database::misplaced()),
+        Some(Command::Check(check)) => check::main(check, &args.session),
+        Some(Command::Salvage(salvage)) => salvage::main(salvage, &args.session),
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),
         #[cfg(feature = "presto")]
         Some(Command::PrestoWorker(worker)) => presto::main(worker, &args.session),

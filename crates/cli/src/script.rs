@@ -3,6 +3,7 @@
 use crate::{
     allocator,
     args::Args,
+    database,
     error_text::Failure,
     format::{self, PrintError, Printing},
     interactive, interrupt, session,
@@ -17,12 +18,18 @@ use std::{
     sync::Arc,
     time::Instant,
 };
-use volley::{Error, ErrorKind, Outcome, ParsedStatement, ResultStream, Session};
+use volley::{
+    Error, ErrorKind, Outcome, ParsedStatement, ResultStream, Session, connector::WriteAccess,
+};
 
 /// `volley` without a subcommand.
 pub fn main(args: &Args) -> Result<(), Failure> {
     let session = Arc::new(session::open(&args.session)?);
     interrupt::cancel_on_interrupt(&session);
+    if let Some(folder) = &args.database {
+        let access = if args.read_only { WriteAccess::ReadOnly } else { WriteAccess::ReadWrite };
+        database::open(&session, folder, access)?;
+    }
     for dir in &args.data {
         for problem in session::register_data(&session, dir)? {
             eprint!("warning: {}", problem.text().trim_start_matches("error: "));
@@ -35,13 +42,21 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         width: if on_terminal { format::terminal_width() } else { None },
     };
     let runner = Runner {
-        session,
+        session: Arc::clone(&session),
         printing,
         timer: args.timer,
         confirms: false,
         keeps_going: args.keep_going,
         has_failed: Cell::new(false),
     };
+    let ran = run_all(runner, args);
+    // An error of a statement tells more than one of the end.
+    let closed = session.close().map_err(|e| Failure::of_error(&e));
+    ran.and(closed)
+}
+
+/// Runs the statements that the command line names.
+fn run_all(runner: Runner, args: &Args) -> Result<(), Failure> {
     if args.sql.is_empty() && args.file.is_empty() {
         if io::stdin().is_terminal() {
             return interactive::run(Runner { confirms: true, ..runner });

@@ -1,36 +1,31 @@
-//! Statements that create objects again, as text.
+//! Objects of a catalog as the statements that create them again.
+//!
+//! Names are lists of parts: an object, or a schema and an object, or a database before both.
 
 use crate::{Dialect, dialect::RESERVED};
 use sqlparser::tokenizer::Token;
-use volley_connector::{ColumnDefinition, OnCommit, SequenceEntry, Table, TableDefinition};
+use volley_connector::{
+    ColumnDefinition, MacroEntry, OnCommit, SequenceEntry, TableDefinition, TypeEntry,
+};
 use volley_types::{Field, Schema};
 
 /// Blanks before a column.
 const INDENT: &str = "    ";
 
-/// The statement that creates a table again; `name`: parts joined by dots.
-pub fn table(dialect: Dialect, name: &str, table: &dyn Table) -> String {
-    let stored = table.as_stored();
-    let none = TableDefinition::default();
-    let definition = stored.as_ref().map_or(&none, |it| &*it.definition);
-    stored_table(dialect, name, (table.schema(), definition))
-}
-
-/// The statement that creates a table of these columns and promises again.
-pub fn stored_table(
+/// CREATE TABLE.
+pub fn create_table_text(
     dialect: Dialect,
-    name: &str,
-    (schema, definition): (&Schema, &TableDefinition),
+    name: &[&str],
+    columns: &Schema,
+    definition: &TableDefinition,
 ) -> String {
     let plain = ColumnDefinition::default();
-    let mut parts: Vec<String> = schema
-        .fields
-        .iter()
-        .enumerate()
-        .map(|it| column(dialect, it.1, definition.columns.get(it.0).unwrap_or(&plain)))
-        .collect();
+    let of_column = |index: usize| definition.columns.get(index).unwrap_or(&plain);
+    let fields = columns.fields.iter().enumerate();
+    let mut parts: Vec<String> =
+        fields.map(|(index, it)| column_text(dialect, it, of_column(index))).collect();
     let column_name =
-        |it: &usize| schema.fields.get(*it).map_or_else(String::new, |it| quoted(&it.name));
+        |it: &usize| columns.fields.get(*it).map_or_else(String::new, |it| quoted_name(&it.name));
     parts.extend(definition.keys.iter().map(|key| {
         let kind = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let names: Vec<String> = key.columns.iter().map(column_name).collect();
@@ -38,7 +33,7 @@ pub fn stored_table(
     }));
     parts.extend(definition.checks.iter().map(|check| {
         let name = check.name.as_ref();
-        let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted(it)));
+        let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted_name(it)));
         format!("{name}CHECK ({})", check.condition)
     }));
     let parts: Vec<String> = parts.iter().map(|it| format!("{INDENT}{it}")).collect();
@@ -48,13 +43,13 @@ pub fn stored_table(
         OnCommit::Drop => " ON COMMIT DROP",
     };
     let temporary = if on_commit.is_empty() { "" } else { "TEMPORARY " };
-    let (name, parts) = (quoted_parts(name), parts.join(",\n"));
+    let (name, parts) = (qualified_name(name), parts.join(",\n"));
     format!("CREATE {temporary}TABLE {name} (\n{parts}\n){on_commit}")
 }
 
-fn column(dialect: Dialect, field: &Field, column: &ColumnDefinition) -> String {
+fn column_text(dialect: Dialect, field: &Field, column: &ColumnDefinition) -> String {
     let data_type = dialect.type_name(&field.data_type);
-    let mut text = format!("{} {data_type}", quoted(&field.name));
+    let mut text = format!("{} {data_type}", quoted_name(&field.name));
     if column.is_not_null {
         text.push_str(" NOT NULL");
     }
@@ -67,20 +62,54 @@ fn column(dialect: Dialect, field: &Field, column: &ColumnDefinition) -> String 
     text
 }
 
-/// The statement that creates a view again.
-pub fn view(name: &str, sql: &str, columns: &[String]) -> String {
-    let names: Vec<String> = columns.iter().map(|it| quoted(it)).collect();
+/// CREATE VIEW.
+pub fn create_view_text(name: &[&str], sql: &str, columns: &[String]) -> String {
+    let names: Vec<String> = columns.iter().map(|it| quoted_name(it)).collect();
     let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
-    format!("CREATE VIEW {}{names} AS\n{sql}", quoted_parts(name))
+    format!("CREATE VIEW {}{names} AS\n{sql}", qualified_name(name))
 }
 
-/// A name with a schema, perhaps.
-fn quoted_parts(name: &str) -> String {
-    name.split('.').map(quoted).collect::<Vec<_>>().join(".")
+/// CREATE SEQUENCE, which begins with `start`.
+pub fn create_sequence_text(name: &[&str], sequence: &SequenceEntry, start: i64) -> String {
+    let SequenceEntry { increment, least, greatest, cycles, .. } = sequence;
+    let cycle = if *cycles { "CYCLE" } else { "NO CYCLE" };
+    format!(
+        "CREATE SEQUENCE {} INCREMENT BY {increment} MINVALUE {least} MAXVALUE {greatest} \
+         START WITH {start} {cycle}",
+        qualified_name(name)
+    )
+}
+
+/// CREATE TYPE.
+pub fn create_type_text(dialect: Dialect, name: &[&str], entry: &TypeEntry) -> String {
+    format!("CREATE TYPE {} AS {}", qualified_name(name), dialect.type_name(&entry.data_type))
+}
+
+/// CREATE MACRO.
+pub fn create_macro_text(name: &[&str], entry: &MacroEntry) -> String {
+    let parameters = entry.parameters.iter().map(|it| {
+        let mut text = quoted_name(&it.name);
+        if let Some(data_type) = &it.data_type {
+            text.push_str(&format!(" {data_type}"));
+        }
+        if let Some(default) = &it.default {
+            text.push_str(&format!(" := {default}"));
+        }
+        text
+    });
+    let parameters: Vec<String> = parameters.collect();
+    let table = if entry.is_table { "TABLE " } else { "" };
+    let (name, parameters) = (qualified_name(name), parameters.join(", "));
+    format!("CREATE MACRO {name}({parameters}) AS {table}{}", entry.body)
+}
+
+/// The parts of a name as statements have them, joined by dots.
+pub fn qualified_name(parts: &[&str]) -> String {
+    parts.iter().map(|it| quoted_name(it)).collect::<Vec<_>>().join(".")
 }
 
 /// A name as statements have it: in quotes where it needs them.
-fn quoted(name: &str) -> String {
+pub fn quoted_name(name: &str) -> String {
     let begins = name.starts_with(|it: char| it.is_ascii_lowercase() || it == '_');
     let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
     let is_reserved = matches!(Token::make_word(name, None), Token::Word(word)
@@ -91,13 +120,7 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// The statement that creates a sequence again, at its start.
-pub fn sequence(name: &str, entry: &SequenceEntry) -> String {
-    let SequenceEntry { start, increment, least, greatest, cycles, .. } = entry;
-    let cycle = if *cycles { "CYCLE" } else { "NO CYCLE" };
-    format!(
-        "CREATE SEQUENCE {} INCREMENT BY {increment} MINVALUE {least} MAXVALUE {greatest} \
-         START {start} {cycle}",
-        quoted_parts(name)
-    )
+/// A text as a literal of SQL.
+pub fn quoted_text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }

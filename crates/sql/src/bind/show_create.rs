@@ -1,8 +1,13 @@
 //! SHOW CREATE: the statement that creates a table or view again.
 
 use super::{Binder, write::projected};
-use crate::{Relation, Statement, create_text, parse};
+use crate::{
+    Relation, Statement,
+    create_text::{create_table_text, create_view_text},
+    parse,
+};
 use sqlparser::ast::{ObjectName, Spanned};
+use volley_connector::{Table, TableDefinition};
 use volley_error::{Error, Result};
 use volley_logical::{Expr, Plan};
 use volley_types::{Type, Value};
@@ -18,7 +23,7 @@ impl Binder<'_> {
                 create_text::table(self.shared.dialect, &dotted, &*table.table)
             }
             Relation::View { sql, columns, .. } if is_view => {
-                create_text::view(&dotted, &sql, &columns)
+                create_view_text(&dotted.split('.').collect::<Vec<_>>(), &sql, &columns)
             }
             Relation::Table(_) => {
                 let error = Error::invalid_query(format!("not a view: {dotted}")).span(span);
@@ -33,5 +38,13 @@ impl Binder<'_> {
         let column = self.column(title, Type::Varchar);
         let text = Expr::constant(Value::text(text), Type::Varchar);
         Ok(Statement::Query(projected(Plan::one_row(), vec![(column, text)]).into()))
+    }
+
+    fn create_table_text(&self, name: &str, table: &dyn Table) -> String {
+        let stored = table.as_stored();
+        let none = TableDefinition::default();
+        let definition = stored.as_ref().map_or(&none, |it| &*it.definition);
+        let parts: Vec<&str> = name.split('.').collect();
+        create_table_text(self.shared.dialect, &parts, table.schema(), definition)
     }
 }
