@@ -5,8 +5,8 @@
 //! version.
 
 use crate::batch::StoredBatch;
-use std::collections::BTreeMap;
-use volley_connector::{KeyDefinition, KeyIndex, NewKeys};
+use std::{collections::BTreeMap, sync::Arc};
+use volley_connector::{KeyDefinition, KeyIndex, KeyLookup, Keys, NewKeys, key_hashes};
 use volley_error::Result;
 use volley_memory::{Pool, check_cancelled};
 use volley_types::Schema;
@@ -17,6 +17,44 @@ const ROWS_PER_LOOKUP: usize = 16;
 
 /// Smaller batches are hashed each time: their indexes would be charged more than they hold.
 const INDEXED_ROWS_MIN: usize = 4096;
+
+/// The rows of `stored` that have a key of `lookup`, by batch; `None` when there is no memory for
+/// an index.
+pub(crate) fn find(
+    lookup: &KeyLookup,
+    stored: &[StoredBatch],
+    pool: &Pool,
+) -> Result<Option<BTreeMap<usize, Vec<u32>>>> {
+    let (wanted, hashes) = (Keys::new(&lookup.keys)?, key_hashes(&lookup.keys)?);
+    let mut found = BTreeMap::new();
+    for (number, batch) in stored.iter().enumerate() {
+        check_cancelled()?;
+        let keys = batch.batch().project(&lookup.columns);
+        let least_rows = lookup.keys.rows().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
+        let index = match least_rows <= keys.rows() {
+            true => batch.key_index(&lookup.columns, || KeyIndex::new(&keys, pool))?,
+            false => None,
+        };
+        let index = match index {
+            Some(index) => Some(index),
+            None => KeyIndex::new(&keys, pool)?.map(Arc::new),
+        };
+        let Some(index) = index else { return Ok(None) };
+        let stored = Keys::new(&keys)?;
+        let is_equal = |row: usize, key: usize| {
+            batch.live().is_none_or(|it| it.contains(row)) && stored.is_equal(row, &wanted, key)
+        };
+        let mut rows: Vec<u32> = Vec::new();
+        for (key, hash) in hashes.iter().enumerate() {
+            rows.extend(index.rows(*hash).filter(|it| is_equal(*it, key)).map(|it| it as u32));
+        }
+        if !rows.is_empty() {
+            rows.sort_unstable();
+            found.insert(number, rows);
+        }
+    }
+    Ok(Some(found))
+}
 
 /// The rows of `new` (batches of the table's columns, one after the other) whose key an earlier one
 /// of them has, or a row of `stored`, where those in `replaced` (by batch) do not count.

@@ -2,13 +2,14 @@
 
 use crate::{
     MemoryTable,
-    split::{MemoryScan, RowIds},
+    split::{MemoryScan, RowIds, lookup},
 };
 use std::{fmt, sync::Arc};
-use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
+use volley_connector::{KeyLookup, Scan, ScanRequest, Table, TableStatistics};
 use volley_error::Result;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
+use volley_vector::Batch;
 
 /// The connector's name in handles of tables with row ids.
 const CONNECTOR: &str = "memory with row ids";
@@ -57,7 +58,11 @@ impl Table for RowIdTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(MemoryScan::new(self.table.batches().clone(), RowIds::Appended, request)))
+        Ok(Box::new(MemoryScan::new(self.table.clone(), RowIds::Appended, request)?))
+    }
+
+    fn lookup(&self, keys: &KeyLookup, columns: &[usize]) -> Result<Option<Batch>> {
+        lookup(&self.table, keys, columns)
     }
 }
 

@@ -1,14 +1,15 @@
 //! Scanning: one split per batch of the table.
 
-use crate::{batch::StoredBatch, row_id::row_id};
+use crate::{MemoryTable, batch::StoredBatch, key, row_id::row_id};
 use std::{
+    collections::BTreeMap,
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     task::Waker,
 };
 use volley_connector::{
-    Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split, SplitReader, SplitSource, SplitStep,
-    SplitWriter,
+    KeyLookup, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split,
+    SplitReader, SplitSource, SplitStep, SplitWriter, Table,
 };
 use volley_error::{Error, Result};
 use volley_expression::filter::Conjuncts;
@@ -55,31 +56,107 @@ fn version(batches: &Arc<[StoredBatch]>) -> u64 {
 
 /// A scan of a table's batches.
 pub(crate) struct MemoryScan {
-    batches: Arc<[StoredBatch]>,
+    shared: Arc<ScanShared>,
+}
+
+/// What the sources of a scan share.
+struct ScanShared {
+    table: MemoryTable,
     row_ids: RowIds,
     request: ScanRequest,
+    /// The rows with the keys that filters name.
+    found: Option<FoundRows>,
+    /// Those with the keys of joins, once they are known.
+    found_by_joins: Mutex<Option<Option<FoundRows>>>,
 }
+
+/// The only rows that a scan may have, by batch.
+type FoundRows = Arc<BTreeMap<usize, Vec<u32>>>;
 
 impl MemoryScan {
     pub(crate) fn new(
-        batches: Arc<[StoredBatch]>,
+        table: MemoryTable,
         row_ids: RowIds,
         request: ScanRequest,
-    ) -> MemoryScan {
-        MemoryScan { batches, row_ids, request }
+    ) -> Result<MemoryScan> {
+        let (found, found_by_joins) = (None, Mutex::default());
+        let shared = ScanShared { table, row_ids, request, found, found_by_joins };
+        let shared = ScanShared { found: shared.find()?, ..shared };
+        Ok(MemoryScan { shared: Arc::new(shared) })
     }
+}
+
+impl ScanShared {
+    /// The rows with keys that the conditions name by now; `None` if they name none.
+    fn find(&self) -> Result<Option<FoundRows>> {
+        let table = &self.table;
+        let keys = table.definition().key_columns();
+        let Some(lookup) = KeyLookup::of(&self.request, table.schema(), keys) else {
+            return Ok(None);
+        };
+        key::find(&lookup, table.batches(), table.pool()).map(|it| it.map(Arc::new))
+    }
+
+    /// The rows that a source may read, when it is made: keys of joins are known by then.
+    fn found_now(&self) -> Result<Option<FoundRows>> {
+        if self.found.is_some() || self.request.dynamic_filters.is_empty() {
+            return Ok(self.found.clone());
+        }
+        let mut known = self.found_by_joins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*known {
+            return Ok(found.clone());
+        }
+        let found = self.find()?;
+        *known = Some(found.clone());
+        Ok(found)
+    }
+}
+
+/// The rows with keys; the column behind the table's last one has their ids. `None` when there is
+/// no memory for an index.
+pub(crate) fn lookup(
+    table: &MemoryTable,
+    keys: &KeyLookup,
+    columns: &[usize],
+) -> Result<Option<Batch>> {
+    let Some(found) = key::find(keys, table.batches(), table.pool())? else { return Ok(None) };
+    let mut types: Vec<Type> = table.schema().types().cloned().collect();
+    types.push(Type::BigInt);
+    let mut parts = Vec::new();
+    for (index, rows) in found {
+        let Some(batch) = table.batches().get(index) else { continue };
+        let rows = with_ids(batch.batch().gather(&rows)?, index, &rows);
+        parts.push(rows.project(columns));
+    }
+    let types: Vec<Type> = columns.iter().filter_map(|it| types.get(*it).cloned()).collect();
+    Batch::concat(&types, &parts).map(Some)
+}
+
+/// Rows of a batch with their ids as the last column.
+fn with_ids(part: Batch, index: usize, rows: &[u32]) -> Batch {
+    let ids: Vec<i64> = rows.iter().map(|row| row_id(index, *row as usize)).collect();
+    let mut columns = part.into_columns();
+    columns.push(Vector::native::<i64>(Type::BigInt, ids, None));
+    Batch::new(columns, rows.len())
 }
 
 impl Scan for MemoryScan {
     fn splits(&self) -> Result<Box<dyn SplitSource>> {
-        Ok(Box::new(MemorySplits { batches: Arc::clone(&self.batches), listed: 0 }))
+        let batches = Arc::clone(self.shared.table.batches());
+        Ok(match &self.shared.found {
+            Some(found) => {
+                ListedSplits::boxed(found.keys().map(|it| split(&batches, *it)).collect())
+            }
+            None => Box::new(MemorySplits { batches, listed: 0 }),
+        })
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
-        let request = &self.request;
+        let request = &self.shared.request;
         Ok(Box::new(MemorySource {
-            batches: Arc::clone(&self.batches),
-            row_ids: self.row_ids,
+            batches: Arc::clone(self.shared.table.batches()),
+            found: self.shared.found_now()?,
+            row_ids: self.shared.row_ids,
             columns: request.columns.clone(),
             batch_rows: request.batch_rows.max(1),
             conjuncts: request.conjuncts()?,
@@ -88,6 +165,12 @@ impl Scan for MemoryScan {
             metrics: ScanMetrics::default(),
         }))
     }
+}
+
+/// The split of a batch.
+fn split(batches: &Arc<[StoredBatch]>, index: usize) -> Split {
+    let size_bytes = batches.get(index).map_or(0, StoredBatch::bytes) as u64;
+    Split { size_bytes, ..Split::new(split_bytes(batches, index), format!("batch {index}")) }
 }
 
 /// One split per batch.
@@ -100,10 +183,7 @@ impl SplitSource for MemorySplits {
     fn next(&mut self, max: usize, _waker: &Waker) -> Result<SplitStep> {
         let start = self.listed;
         self.listed = self.batches.len().min(start.saturating_add(max.max(1)));
-        let split = |index| Split {
-            size_bytes: self.batches.get(index).map_or(0, StoredBatch::bytes) as u64,
-            ..Split::new(split_bytes(&self.batches, index), format!("batch {index}"))
-        };
+        let split = |index| split(&self.batches, index);
         let splits: Vec<Split> = (start..self.listed).map(split).collect();
         Ok(if splits.is_empty() { SplitStep::End } else { SplitStep::Splits(splits) })
     }
@@ -111,6 +191,8 @@ impl SplitSource for MemorySplits {
 
 struct MemorySource {
     batches: Arc<[StoredBatch]>,
+    /// The only rows to read, if they are known.
+    found: Option<FoundRows>,
     row_ids: RowIds,
     columns: Vec<usize>,
     batch_rows: usize,
@@ -125,13 +207,31 @@ struct Current {
     index: usize,
     batch: Batch,
     live: Option<Rows>,
+    /// The only rows to read.
+    found: Option<Vec<u32>>,
     /// How many of its rows were read.
     read: usize,
 }
 
 impl Current {
-    /// The next rows, at most `rows_max`, without those that were deleted; `None` at the end.
-    fn next(&mut self, rows_max: usize, row_ids: RowIds) -> Option<Batch> {
+    /// The next rows, at most `rows_max`, without those that were deleted; `None` at the end. Found
+    /// rows exist.
+    fn next(&mut self, rows_max: usize, row_ids: RowIds) -> Result<Option<Batch>> {
+        if let Some(found) = &self.found {
+            let rows = found.get(self.read..).unwrap_or_default();
+            let rows = rows.get(..rows_max.min(rows.len())).unwrap_or_default();
+            self.read += rows.len();
+            if rows.is_empty() {
+                return Ok(None);
+            }
+            let part = self.batch.gather(rows)?;
+            let has_ids = row_ids == RowIds::Appended;
+            return Ok(Some(if has_ids { with_ids(part, self.index, rows) } else { part }));
+        }
+        Ok(self.next_live(rows_max, row_ids))
+    }
+
+    fn next_live(&mut self, rows_max: usize, row_ids: RowIds) -> Option<Batch> {
         let (start, rows) = (self.read, rows_max.min(self.batch.rows() - self.read));
         if rows == 0 {
             return None;
@@ -161,13 +261,15 @@ impl Source for MemorySource {
         let batch = self.batches.get(index).ok_or_else(missing)?;
         self.metrics.groups_read += 1;
         let (batch, live) = (batch.batch().clone(), batch.live().cloned());
-        self.current = Some(Current { index, batch, live, read: 0 });
+        let found = self.found.as_ref();
+        let found = found.map(|it| it.get(&index).cloned().unwrap_or_default());
+        self.current = Some(Current { index, batch, live, found, read: 0 });
         Ok(())
     }
 
     fn step(&mut self, _waker: &Waker) -> Result<SourceStep> {
         let Some(current) = &mut self.current else { return Ok(SourceStep::NeedSplit) };
-        let Some(part) = current.next(self.batch_rows, self.row_ids) else {
+        let Some(part) = current.next(self.batch_rows, self.row_ids)? else {
             self.current = None;
             return Ok(SourceStep::NeedSplit);
         };
@@ -195,8 +297,6 @@ impl Source for MemorySource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryTable;
-    use volley_connector::Table;
     use volley_error::ErrorKind;
     use volley_function::QueryConstants;
     use volley_memory::Pool;

@@ -3,7 +3,7 @@
 use crate::{
     batch::{StoredBatch, append},
     row_id::RowIdTable,
-    split::{MemoryScan, RowIds},
+    split::{MemoryScan, RowIds, lookup},
     statistics::statistics_of,
 };
 use std::{
@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use volley_connector::{
-    Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics, WriteLock,
+    KeyLookup, Scan, ScanRequest, StoredTable, Table, TableDefinition, TableStatistics, WriteLock,
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, check_cancelled};
@@ -176,7 +176,11 @@ impl Table for MemoryTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(MemoryScan::new(Arc::clone(&self.batches), RowIds::None, request)))
+        Ok(Box::new(MemoryScan::new(self.clone(), RowIds::None, request)?))
+    }
+
+    fn lookup(&self, keys: &KeyLookup, columns: &[usize]) -> Result<Option<Batch>> {
+        lookup(self, keys, columns)
     }
 
     fn as_stored(&self) -> Option<StoredTable> {

@@ -1,6 +1,9 @@
 //! Changes of rows.
 
-use crate::key::UniqueCheck;
+use crate::{
+    key::UniqueCheck,
+    writer::{WrittenPart, lazy_rows},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::Arc,
@@ -10,8 +13,8 @@ use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_pdt::{Pdt, RowId, RowName};
 use volley_storage::{
-    Changes, SEGMENT_ROWS_MAX, SegmentVersion, SegmentView, SegmentWriter, Storage, TableChange,
-    TableView,
+    Changes, SEGMENT_ROWS_MAX, Segment, SegmentVersion, SegmentView, SegmentWriter, Storage,
+    TableChange, TableView,
 };
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector};
@@ -22,11 +25,47 @@ const TAIL_ROWS: u32 = 64 << 10;
 /// Rows that are read at once.
 const BATCH_ROWS: u32 = 8192;
 
+/// Adds rows that sinks wrote. After an error `changes` may have a part of them.
+pub(crate) fn add(
+    changes: &mut Changes,
+    table: TableId,
+    parts: Vec<WrittenPart>,
+    skipping_keys: &[usize],
+    storage: &Storage,
+) -> Result<Changed> {
+    let skipping_keys = skipping_keys.to_vec();
+    if skipping_keys.is_empty() {
+        return apply_parts(changes, table, RowChanges::default(), parts, storage);
+    }
+    // Rows may be left out, so that all are written again.
+    let types = Arc::clone(&changes.view(table)?.types);
+    let rows = |it: WrittenPart| match it {
+        WrittenPart::Rows(batch) => vec![batch],
+        WrittenPart::Segment(segment) => lazy_rows(&segment, &types),
+    };
+    let inserted = parts.into_iter().flat_map(rows).collect();
+    let rows = RowChanges { inserted, skipping_keys, ..RowChanges::default() };
+    apply(changes, table, rows, storage)
+}
+
 /// Applies changes. After an error `changes` may have a part of them.
 pub(crate) fn apply(
     changes: &mut Changes,
     table: TableId,
+    mut rows: RowChanges,
+    storage: &Storage,
+) -> Result<Changed> {
+    let inserted = std::mem::take(&mut rows.inserted).into_iter();
+    let parts = inserted.map(WrittenPart::Rows).collect();
+    apply_parts(changes, table, rows, parts, storage)
+}
+
+/// Applies changes, and adds rows of `parts`: without keys to skip, all of them.
+fn apply_parts(
+    changes: &mut Changes,
+    table: TableId,
     rows: RowChanges,
+    parts: Vec<WrittenPart>,
     storage: &Storage,
 ) -> Result<Changed> {
     let entry = changes.catalog.table(table).map(|it| Arc::clone(it.1));
@@ -44,10 +83,23 @@ pub(crate) fn apply(
         false => vec![change.view().fetch(&ids, &all)?],
     };
     let changed_batches = written.len();
-    for batch in rows.inserted.into_iter().filter(|it| it.rows() > 0) {
-        written.push(typed_batch(batch, columns)?);
+    let (mut added, mut segments) = (Vec::with_capacity(parts.len()), Vec::new());
+    for part in parts {
+        match part {
+            WrittenPart::Rows(batch) if batch.rows() == 0 => {}
+            WrittenPart::Rows(batch) => {
+                let batch = typed_batch(batch, columns)?;
+                written.push(batch.clone());
+                added.push(WrittenPart::Rows(batch));
+            }
+            WrittenPart::Segment(segment) => {
+                segments.push((written.len(), Arc::clone(&segment)));
+                written.extend(lazy_rows(&segment, &before.types));
+                added.push(WrittenPart::Segment(segment));
+            }
+        }
     }
-    check_not_null(&written, columns, definition)?;
+    check_written(&written, &segments, columns, definition)?;
     let gone = updated.union(&deleted).copied().collect();
     let check = UniqueCheck {
         columns,
@@ -56,6 +108,7 @@ pub(crate) fn apply(
         gone: &gone,
         changed_batches,
         pool: storage.pool(),
+        key_budget: storage.key_budget(),
     };
     let written = check.check(written, &rows.updated_columns, &rows.skipping_keys, change)?;
     let deleted: Vec<RowId> = deleted.into_iter().collect();
@@ -64,7 +117,13 @@ pub(crate) fn apply(
         false => vec![before.fetch(&deleted, &all)?],
     };
     delete(change, &deleted)?;
-    insert(change, written.get(changed_batches..).unwrap_or_default().to_vec(), storage)?;
+    match rows.skipping_keys.is_empty() {
+        true => insert_parts(change, added, storage)?,
+        false => {
+            let left = written.get(changed_batches..).unwrap_or_default();
+            insert(change, left.to_vec(), storage)?;
+        }
+    }
     Ok(Changed { written, changed_batches, removed })
 }
 
@@ -129,6 +188,27 @@ fn delete(change: &mut TableChange, ids: &[RowId]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Adds rows and segments behind the last ones.
+fn insert_parts(
+    change: &mut TableChange,
+    parts: Vec<WrittenPart>,
+    storage: &Storage,
+) -> Result<()> {
+    let mut rows = Vec::new();
+    for part in parts {
+        match part {
+            WrittenPart::Rows(batch) => rows.push(batch),
+            WrittenPart::Segment(segment) => {
+                insert(change, std::mem::take(&mut rows), storage)?;
+                let types = Arc::clone(&change.table.types);
+                let segment = SegmentVersion::unchanged(segment, &types, storage.budget())?;
+                change.added.push(Arc::new(segment));
+            }
+        }
+    }
+    insert(change, rows, storage)
 }
 
 /// Adds rows behind the last ones. Many rows become segments at once.
@@ -237,9 +317,36 @@ pub(crate) fn typed(values: &Vector, data_type: &Type) -> Result<Vector> {
     values.loaded()
 }
 
-fn typed_batch(batch: Batch, columns: &Schema) -> Result<Batch> {
+pub(crate) fn typed_batch(batch: Batch, columns: &Schema) -> Result<Batch> {
     let vectors = batch.columns().iter().zip(columns.types()).map(|it| typed(it.0, it.1));
     Ok(Batch::new(vectors.collect::<Result<_>>()?, batch.rows()))
+}
+
+/// Refuses null where there must be none. `segments`: the position in `written` of the first batch
+/// of each segment, whose bounds say how many values are null.
+fn check_written(
+    written: &[Batch],
+    segments: &[(usize, Arc<Segment>)],
+    columns: &Schema,
+    definition: &TableDefinition,
+) -> Result<()> {
+    let mut start = 0;
+    for (first, segment) in segments {
+        let before = written.get(start..*first).unwrap_or_default();
+        check_not_null(before, columns, definition)?;
+        for (index, field) in columns.fields.iter().enumerate() {
+            if definition.is_not_null(index) && segment.bounds(index).nulls != Some(0) {
+                return Err(null_refused(&field.name));
+            }
+        }
+        start = first + segment.blocks() as usize;
+    }
+    check_not_null(written.get(start..).unwrap_or_default(), columns, definition)
+}
+
+#[cold]
+fn null_refused(column: &str) -> Error {
+    Error::invalid_value(format!("null in a column that is NOT NULL: {column}"))
 }
 
 /// Refuses null where there must be none.
@@ -256,8 +363,7 @@ pub(crate) fn check_not_null(
             check_cancelled()?;
             let column = batch.column(index).flatten()?;
             if column.null_buffer().is_some_and(|it| it.null_count() > 0) {
-                let message = format!("null in a column that is NOT NULL: {}", field.name);
-                return Err(Error::invalid_value(message));
+                return Err(null_refused(&field.name));
             }
         }
     }

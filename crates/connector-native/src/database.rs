@@ -115,14 +115,14 @@ impl NativeDatabase {
         self.0.storage.check()
     }
 
-    /// Writes all segments of a table with changes again.
+    /// Writes all segments of a table with changes again, and small ones as one.
     fn propagate(&self, table: TableId) -> Result<()> {
         let version = self.0.storage.snapshot();
         for segment in &version.table(table)?.segments {
             check_cancelled()?;
             self.0.storage.propagate(table, segment.segment.id())?;
         }
-        Ok(())
+        self.0.storage.merge_small(table)
     }
 }
 

@@ -1,16 +1,23 @@
 //! PRIMARY KEY and UNIQUE: rows to be written against all others.
 //!
-//! Segments and zones whose bounds rule all new keys out are skipped. Keys that others commit at
-//! the same time are found at the commit, by their hashes.
+//! Few keys are looked up in indexes. For many keys all rows are read; segments and zones whose
+//! bounds rule all new keys out are skipped. Keys that others commit at the same time are found at
+//! the commit, by their hashes.
 
 use crate::change::{base_ranges, read_base};
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 use volley_connector::{
-    Bounds, KeyDefinition, NewKeys, TableDefinition, compare_values, duplicate_key, without_rows,
+    Bounds, KeyDefinition, NewKeys, TableDefinition, are_apart, duplicate_key, without_rows,
 };
 use volley_error::Result;
 use volley_memory::{Pool, check_cancelled};
-use volley_pdt::{RowId, RowName};
+use volley_pdt::{Budget, RowId, RowName};
 use volley_storage::{SegmentView, TableChange, TableView, ZONE_ROWS, bounds_of, union_bounds};
 use volley_types::Schema;
 use volley_vector::{Batch, Vector};
@@ -26,6 +33,19 @@ pub(crate) struct UniqueCheck<'a> {
     /// How many batches hold changed rows; those after them are to be added.
     pub(crate) changed_batches: usize,
     pub(crate) pool: &'a Pool,
+    /// What written keys are charged to.
+    pub(crate) key_budget: &'a Arc<Budget>,
+}
+
+/// The minimum ratio of rows of a table to keys for which these are looked up by index.
+const ROWS_PER_LOOKUP: u64 = 16;
+
+/// Checks that looked keys up: tests use it as proof of the path taken.
+pub(crate) static LOOKED_UP: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the rows of `keys` keys are looked up by index.
+pub(crate) fn is_lookup(keys: usize, view: &TableView) -> bool {
+    (keys as u64).saturating_mul(ROWS_PER_LOOKUP) <= view.rows()
 }
 
 impl UniqueCheck<'_> {
@@ -55,7 +75,7 @@ impl UniqueCheck<'_> {
             {
                 return Err(duplicate_key(key, self.columns, &written, *row as usize)?);
             }
-            change.add_keys(&key.columns, keys.hashes());
+            change.add_keys(&key.columns, keys.hashes(), self.key_budget)?;
         }
         Ok(written)
     }
@@ -66,9 +86,24 @@ impl UniqueCheck<'_> {
         if !keys.has_keys() {
             return Ok(keys);
         }
+        if is_lookup(keys.rows(), self.before)
+            && let Some(found) = self.before.find(&key.columns, keys.keys())?
+        {
+            LOOKED_UP.fetch_add(1, Ordering::Relaxed);
+            for found in found.iter().filter(|it| !self.gone.contains(&it.row)) {
+                keys.set_found(found.key as usize);
+            }
+            return Ok(keys);
+        }
+        self.scan(key, written, &mut keys)?;
+        Ok(keys)
+    }
+
+    /// Finds the keys by reading all rows.
+    fn scan(&self, key: &KeyDefinition, written: &[Batch], keys: &mut NewKeys) -> Result<()> {
         let bounds = key_bounds(key, written)?;
         for segment in &self.before.segments {
-            self.find_in_base(key, segment, &bounds, &mut keys)?;
+            self.find_in_base(key, segment, &bounds, keys)?;
             for inserted in segment.plan()?.inserted_with_ids(&key.columns) {
                 check_cancelled()?;
                 let segment = segment.segment_id();
@@ -79,7 +114,7 @@ impl UniqueCheck<'_> {
                 keys.find_in(&flat(&inserted.rows)?, counts)?;
             }
         }
-        Ok(keys)
+        Ok(())
     }
 
     fn find_in_base(
@@ -154,14 +189,4 @@ fn key_bounds(key: &KeyDefinition, written: &[Batch]) -> Result<Vec<Bounds>> {
         Ok(bounds)
     };
     key.columns.iter().map(of_column).collect()
-}
-
-/// Whether no value is within both.
-fn are_apart(a: &Bounds, b: &Bounds) -> bool {
-    let is_less = |max: &Option<_>, min: &Option<_>| {
-        max.as_ref().zip(min.as_ref()).is_some_and(|(max, min)| {
-            compare_values(max, min).is_some_and(std::cmp::Ordering::is_lt)
-        })
-    };
-    is_less(&a.max, &b.min) || is_less(&b.max, &a.min)
 }

@@ -1,13 +1,13 @@
 //! Scans: a split is a block of rows of a segment, or the rows that were inserted into one.
 
-use crate::{source::NativeSource, split::SplitRows, table::RowIds};
-use std::sync::Arc;
+use crate::{lookup::FoundRows, source::NativeSource, split::SplitRows, table::RowIds};
+use std::sync::{Arc, Mutex, PoisonError};
 use volley_connector::{
     Bounding, Bounds, Conditions, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, Split,
-    SplitSource, may_join, may_match,
+    SplitSource, TableEntry, may_join, may_match,
 };
 use volley_error::Result;
-use volley_pdt::MergePlan;
+use volley_pdt::RowId;
 use volley_storage::{Segment, SegmentView, TableView};
 
 /// A scan of a table.
@@ -18,8 +18,11 @@ pub(crate) struct NativeScan {
 /// What the sources of a scan share.
 pub(crate) struct ScanShared {
     pub(crate) view: Arc<TableView>,
-    /// Of each segment.
-    pub(crate) plans: Vec<Arc<MergePlan>>,
+    pub(crate) entry: Arc<TableEntry>,
+    /// The rows with the keys that filters name.
+    pub(crate) found: Option<FoundRows>,
+    /// Those with the keys of joins, once they are known: see [`ScanShared::found_now`].
+    found_by_joins: Mutex<Option<Option<FoundRows>>>,
     pub(crate) row_ids: RowIds,
     pub(crate) request: ScanRequest,
     pub(crate) conditions: Conditions,
@@ -28,32 +31,71 @@ pub(crate) struct ScanShared {
 impl NativeScan {
     pub(crate) fn new(
         view: &Arc<TableView>,
+        entry: &Arc<TableEntry>,
         row_ids: RowIds,
         request: ScanRequest,
     ) -> Result<NativeScan> {
-        let plans = view.segments.iter().map(|it| it.plan()).collect::<Result<_>>()?;
         let conditions = Conditions::new(&request);
-        let view = Arc::clone(view);
-        let shared = ScanShared { view, plans, row_ids, request, conditions };
+        let (view, entry) = (Arc::clone(view), Arc::clone(entry));
+        let (found, found_by_joins) = (None, Mutex::default());
+        let shared =
+            ScanShared { view, entry, found, found_by_joins, row_ids, request, conditions };
+        let shared = ScanShared { found: shared.find()?, ..shared };
         Ok(NativeScan { shared: Arc::new(shared) })
     }
 
-    /// The segments and their plans, and whether their base rows are ruled out.
-    fn segments(&self) -> impl Iterator<Item = (usize, &SegmentView, &MergePlan, bool)> {
+    /// The segments, and whether their base rows are ruled out.
+    fn segments(&self) -> impl Iterator<Item = (&SegmentView, bool)> {
         let shared = &*self.shared;
-        let segments = shared.view.segments.iter().zip(&shared.plans).enumerate();
-        segments.map(|(index, (segment, plan))| {
+        shared.view.segments.iter().map(|segment| {
             let rows = &segment.version().segment;
-            let bounds = |column: usize| match plan.modifies(column as u32) {
+            let bounds = |column: usize| match segment.view().may_modify(column as u32) {
                 true => Bounds::default(),
                 false => rows.bounds(column),
             };
-            (index, &**segment, &**plan, shared.is_ruled_out(rows.rows().into(), &bounds))
+            (&**segment, shared.is_ruled_out(rows.rows().into(), &bounds))
         })
+    }
+
+    fn split(&self, of: SplitRows, segment: &SegmentView) -> Split {
+        let id = of.segment;
+        let (size_bytes, label) = match of.block {
+            Some(block) => {
+                let bytes = self.shared.block_bytes(&segment.version().segment, block);
+                (bytes, format!("segment {id}, block {block}"))
+            }
+            None => (0, format!("inserts of segment {id}")),
+        };
+        Split { size_bytes, ..Split::new(of.to_bytes(&self.shared.view), label) }
+    }
+
+    /// The splits that have the rows that were found.
+    fn splits_of(&self, found: &[RowId]) -> Vec<Split> {
+        let mut splits: Vec<Split> = Vec::new();
+        for rows in found.chunk_by(|a, b| SplitRows::of_row(*a) == SplitRows::of_row(*b)) {
+            let Some(of) = rows.first().map(|it| SplitRows::of_row(*it)) else { continue };
+            let segment = self.shared.view.segment(of.segment);
+            splits.extend(segment.map(|it| self.split(of, it)));
+        }
+        splits
     }
 }
 
 impl ScanShared {
+    /// The rows that a source may read, when it is made: keys of joins are known by then.
+    pub(crate) fn found_now(&self) -> Result<Option<FoundRows>> {
+        if self.found.is_some() || self.request.dynamic_filters.is_empty() {
+            return Ok(self.found.clone());
+        }
+        let mut known = self.found_by_joins.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*known {
+            return Ok(found.clone());
+        }
+        let found = self.find()?;
+        *known = Some(found.clone());
+        Ok(found)
+    }
+
     /// Whether none of `rows` rows can be in the result.
     pub(crate) fn is_ruled_out(&self, rows: u64, bounds: Bounding<'_>) -> bool {
         let conditions = &self.conditions;
@@ -77,28 +119,26 @@ impl ScanShared {
 
 impl Scan for NativeScan {
     fn splits(&self) -> Result<Box<dyn SplitSource>> {
+        if let Some(found) = &self.shared.found {
+            return Ok(ListedSplits::boxed(self.splits_of(found)));
+        }
         let mut splits = Vec::new();
-        for (_, segment, plan, is_ruled_out) in self.segments() {
+        for (segment, is_ruled_out) in self.segments() {
             let (rows, id) = (&segment.version().segment, segment.segment_id());
             let blocks = (0..rows.blocks()).filter(|_| !is_ruled_out).map(Some);
-            let inserted = (plan.inserted_rows() > 0).then_some(None);
-            for block in blocks.chain(inserted) {
-                let of = SplitRows { segment: id, block };
-                let label = match block {
-                    Some(block) => format!("segment {id}, block {block}"),
-                    None => format!("inserts of segment {id}"),
-                };
-                let size_bytes = block.map_or(0, |it| self.shared.block_bytes(rows, it));
-                let split = Split::new(of.to_bytes(&self.shared.view), label);
-                splits.push(Split { size_bytes, ..split });
-            }
+            let inserted = segment.view().has_inserts().then_some(None);
+            let rows = blocks.chain(inserted).map(|block| SplitRows { segment: id, block });
+            splits.extend(rows.map(|it| self.split(it, segment)));
         }
         Ok(ListedSplits::boxed(splits))
     }
 
     fn pruned(&self) -> ScanMetrics {
         let mut pruned = ScanMetrics::default();
-        for (_, segment, _, _) in self.segments().filter(|it| it.3) {
+        if self.shared.found.is_some() {
+            return pruned;
+        }
+        for (segment, _) in self.segments().filter(|it| it.1) {
             pruned.groups_skipped += u64::from(segment.version().segment.blocks());
         }
         pruned

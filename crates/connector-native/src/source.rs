@@ -10,6 +10,7 @@
 //! A block of a column is read when its first value is needed.
 
 use crate::{
+    lookup::{FoundRows, read_rows},
     scan::ScanShared,
     split::{SplitRows, no_rows},
     table::RowIds,
@@ -36,6 +37,8 @@ use volley_vector::{Batch, Loader, Rows, Vector};
 /// Reads splits of a native table.
 pub(crate) struct NativeSource {
     shared: Arc<ScanShared>,
+    /// The only rows to read, if they are known.
+    found: Option<FoundRows>,
     conjuncts: Option<Conjuncts>,
     current: Option<Current>,
     metrics: ScanMetrics,
@@ -47,6 +50,7 @@ pub(crate) struct NativeSource {
 enum Current {
     Block(BlockRows),
     Inserted { segment: u32, rest: vec::IntoIter<InsertedRows>, open: Option<InsertedRows> },
+    Found { rest: vec::IntoIter<RowId> },
 }
 
 /// A block of base rows.
@@ -74,8 +78,10 @@ struct LazyReader {
 impl NativeSource {
     pub(crate) fn new(shared: Arc<ScanShared>) -> Result<NativeSource> {
         let conjuncts = shared.request.conjuncts()?;
+        let found = shared.found_now()?;
         Ok(NativeSource {
             shared,
+            found,
             conjuncts,
             current: None,
             metrics: ScanMetrics::default(),
@@ -170,6 +176,35 @@ impl NativeSource {
             columns.push(Vector::native::<i64>(Type::BigInt, ids, None));
             rows = Batch::new(columns, count);
         }
+        self.filtered(&rows)
+    }
+
+    /// The rows that were found in a split.
+    fn step_found(&mut self, mut rest: vec::IntoIter<RowId>) -> Result<SourceStep> {
+        check_cancelled()?;
+        let ids: Vec<RowId> = rest.by_ref().take(self.shared.request.batch_rows.max(1)).collect();
+        if ids.is_empty() {
+            return Ok(SourceStep::NeedSplit);
+        }
+        self.current = Some(Current::Found { rest });
+        self.metrics.rows_read += ids.len() as u64;
+        let view = &self.shared.view;
+        let of_conjuncts = self.conjuncts.as_ref().map(|it| it.columns()).unwrap_or_default();
+        let mut needed: Vec<usize> =
+            self.shared.request.columns.iter().chain(of_conjuncts).copied().collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let read = read_rows(view, &ids, &needed)?;
+        // At the positions of the table: the others are not read.
+        let mut columns = vec![Vector::nulls(Type::Unknown, ids.len()); view.types.len() + 1];
+        for (column, values) in needed.iter().zip(read.into_columns()) {
+            columns.iter_mut().skip(*column).take(1).for_each(|it| *it = values.clone());
+        }
+        self.filtered(&Batch::new(columns, ids.len()))
+    }
+
+    /// The rows that satisfy all conditions; `rows` have the columns of the table.
+    fn filtered(&mut self, rows: &Batch) -> Result<SourceStep> {
         let columns = &self.shared.request.columns;
         let Some(conjuncts) = &mut self.conjuncts else {
             return Ok(SourceStep::Batch(rows.project(columns)));
@@ -186,17 +221,22 @@ impl Source for NativeSource {
     fn start(&mut self, split: Split) -> Result<()> {
         let shared = &self.shared;
         let rows = SplitRows::read(&split, &shared.view, &shared.request.registry)?;
-        let segments = shared.view.segments.iter().zip(&shared.plans);
-        let found = segments.into_iter().find(|it| it.0.segment_id() == rows.segment);
-        let (segment, plan) = found.ok_or_else(no_rows)?;
+        let segment = shared.view.segment(rows.segment).ok_or_else(no_rows)?;
         let block = rows.block;
         if block.is_some_and(|it| it >= segment.version().segment.blocks()) {
             return Err(no_rows());
         }
+        if let Some(found) = &self.found {
+            let of_split = found.iter().filter(|it| SplitRows::of_row(**it) == rows);
+            let rest = of_split.copied().collect::<Vec<RowId>>().into_iter();
+            self.current = Some(Current::Found { rest });
+            return Ok(());
+        }
+        let plan = segment.plan()?;
         self.current = Some(match block {
             Some(block) => {
                 self.metrics.groups_read += 1;
-                let (segment, plan) = (Arc::clone(segment), Arc::clone(plan));
+                let segment = Arc::clone(segment);
                 Current::Block(BlockRows::new(&self.shared, segment, plan, block, &self.bytes_read))
             }
             None => {
@@ -213,6 +253,7 @@ impl Source for NativeSource {
         match self.current.take() {
             None => Ok(SourceStep::NeedSplit),
             Some(Current::Block(block)) => self.step_block(block),
+            Some(Current::Found { rest }) => self.step_found(rest),
             Some(Current::Inserted { segment, rest, open }) => {
                 self.step_inserted(segment, rest, open)
             }

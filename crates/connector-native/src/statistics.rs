@@ -1,9 +1,9 @@
-//! Statistics of a table: from the bounds of segments, and from values that changed.
+//! Statistics of a table: from the bounds of segments, and of values that changes wrote.
 
 use volley_connector::{Bounds, ColumnStatistics, TableStatistics};
 use volley_error::Result;
 use volley_memory::check_cancelled;
-use volley_storage::{SegmentView, TableView, bounds_of, union_bounds};
+use volley_storage::{TableView, union_bounds};
 use volley_types::Type;
 
 /// Rows of a column that were looked at.
@@ -14,17 +14,27 @@ struct Seen {
 
 /// Exact without deleted and modified rows; otherwise bounds of what is there and what was.
 pub(crate) fn statistics_of(view: &TableView) -> Result<TableStatistics> {
+    let mut changes = Vec::with_capacity(view.segments.len());
     let mut is_exact = true;
     for segment in &view.segments {
-        let plan = segment.plan()?;
-        is_exact &= plan.deleted_rows() == 0 && plan.modified_values() == 0;
+        let of_segment = segment.change_bounds()?;
+        let inserted: u64 = of_segment.iter().map(|it| it.inserted).sum();
+        let written = u64::from(segment.version().segment.rows()) + inserted;
+        is_exact &= segment.view().rows() == written;
+        let mut columns = of_segment.iter().flat_map(|it| &it.columns);
+        is_exact &= columns.all(|it| it.modified() == 0);
+        changes.push(of_segment);
     }
     let columns = view.types.iter().enumerate().map(|(column, data_type)| {
         check_cancelled()?;
         let nothing = Bounds { nulls: Some(0), ..Bounds::default() };
         let mut seen = Seen { bounds: nothing, rows: 0 };
-        for segment in &view.segments {
-            seen.add_segment(segment, column)?;
+        for (segment, changes) in view.segments.iter().zip(&changes) {
+            let rows = &segment.version().segment;
+            seen.add(&rows.bounds(column), rows.rows().into());
+            for written in changes.iter().filter_map(|it| it.columns.get(column)) {
+                seen.add(&written.bounds, written.values);
+            }
         }
         let bounds = seen.bounds;
         // Bounds of text are cut.
@@ -41,19 +51,5 @@ impl Seen {
     fn add(&mut self, bounds: &Bounds, rows: u64) {
         self.bounds = union_bounds(&self.bounds, self.rows, bounds, rows);
         self.rows += rows;
-    }
-
-    fn add_segment(&mut self, segment: &SegmentView, column: usize) -> Result<()> {
-        let (rows, plan) = (&segment.version().segment, segment.plan()?);
-        self.add(&rows.bounds(column), rows.rows().into());
-        if let Some(modified) = plan.range(0..rows.rows()).modified(column as u32) {
-            let values = modified.values.slice(modified.first, modified.sids.len());
-            self.add(&bounds_of(&values.flatten()?)?, values.len() as u64);
-        }
-        for inserted in plan.inserted(&[column]) {
-            let values = inserted.column(0).flatten()?;
-            self.add(&bounds_of(&values)?, values.len() as u64);
-        }
-        Ok(())
     }
 }

@@ -1,17 +1,20 @@
 //! Tables.
 
-use crate::{scan::NativeScan, statistics::statistics_of};
+use crate::{key, lookup::read_rows, scan::NativeScan, statistics::statistics_of};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
 use volley_connector::{
-    CatalogSnapshot, Scan, ScanRequest, StoredTable, Table, TableEntry, TableId, TableStatistics,
+    CatalogSnapshot, KeyLookup, Scan, ScanRequest, StoredTable, Table, TableEntry, TableId,
+    TableStatistics,
 };
 use volley_error::{Error, Result};
+use volley_pdt::RowId;
 use volley_plan::TableHandle;
 use volley_storage::{Changes, TableView};
 use volley_types::{Field, Schema, Type};
+use volley_vector::Batch;
 
 /// The connector's name in table handles.
 pub const CONNECTOR: &str = "native";
@@ -62,14 +65,18 @@ impl Table for NativeTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(NativeScan::new(&self.view, RowIds::None, request)?))
+        Ok(Box::new(NativeScan::new(&self.view, &self.entry, RowIds::None, request)?))
+    }
+
+    fn lookup(&self, keys: &KeyLookup, columns: &[usize]) -> Result<Option<Batch>> {
+        lookup(&self.view, keys, columns)
     }
 
     fn as_stored(&self) -> Option<StoredTable> {
         let mut schema = self.entry.columns.clone();
         schema.fields.push(Field::new("row id", Type::BigInt));
-        let with_row_ids =
-            RowIdTable { name: self.name.clone(), schema, view: Arc::clone(&self.view) };
+        let (entry, view) = (Arc::clone(&self.entry), Arc::clone(&self.view));
+        let with_row_ids = RowIdTable { name: self.name.clone(), schema, entry, view };
         Some(StoredTable {
             definition: Arc::clone(&self.entry.definition),
             with_row_ids: Arc::new(with_row_ids),
@@ -81,6 +88,7 @@ impl Table for NativeTable {
 struct RowIdTable {
     name: String,
     schema: Schema,
+    entry: Arc<TableEntry>,
     view: Arc<TableView>,
 }
 
@@ -99,8 +107,22 @@ impl Table for RowIdTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(NativeScan::new(&self.view, RowIds::Appended, request)?))
+        Ok(Box::new(NativeScan::new(&self.view, &self.entry, RowIds::Appended, request)?))
     }
+
+    fn lookup(&self, keys: &KeyLookup, columns: &[usize]) -> Result<Option<Batch>> {
+        lookup(&self.view, keys, columns)
+    }
+}
+
+fn lookup(view: &TableView, keys: &KeyLookup, columns: &[usize]) -> Result<Option<Batch>> {
+    let found = match key::is_lookup(keys.keys.rows(), view) {
+        true => view.find(&keys.columns, &keys.keys)?,
+        false => None,
+    };
+    let Some(found) = found else { return Ok(None) };
+    let ids: Vec<RowId> = found.iter().map(|it| it.row).collect();
+    read_rows(view, &ids, columns).map(Some)
 }
 
 impl fmt::Debug for NativeTable {

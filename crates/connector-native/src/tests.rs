@@ -1,5 +1,13 @@
+mod golden;
+mod keys;
+
 use super::*;
-use std::{collections::BTreeMap, path::Path, sync::Arc, task::Waker};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+    task::Waker,
+};
 use tempfile::tempdir;
 use volley_connector::{
     Access, ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, RowChanges,
@@ -451,4 +459,108 @@ fn splits_of_other_versions_are_refused() {
     scans[0].source().unwrap().start(splits[0].clone()).unwrap();
     let error = scans[1].source().unwrap().start(splits[0].clone()).unwrap_err();
     assert!(error.to_string().contains("another version"), "{error}");
+}
+
+#[test]
+fn drivers_encode_the_rows_that_they_write() {
+    let folder = tempdir().unwrap();
+    let native = open(folder.path());
+    let not_null = ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() };
+    let definition = TableDefinition {
+        columns: vec![not_null],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: false }],
+        ..TableDefinition::default()
+    };
+    let mut transaction = begin(&native);
+    let types = [Type::BigInt, Type::Varchar];
+    let id = create(&mut *transaction, &types, definition);
+    transaction.commit().unwrap();
+    let batch = |keys: std::ops::Range<i64>| {
+        let texts: Vec<Value> = keys.clone().map(|it| Value::text(format!("é{it}"))).collect();
+        let keys: Vec<i64> = keys.collect();
+        let columns = vec![
+            Vector::native::<i64>(Type::BigInt, keys, None),
+            Vector::from_values(Type::Varchar, &texts),
+        ];
+        Batch::new(columns, texts.len())
+    };
+    let pool = Pool::root("rows", None);
+    let mut transaction = begin(&native);
+    let write = |transaction: &dyn Transaction, keys: [std::ops::Range<i64>; 3]| {
+        let writer = transaction.writer(id, &pool).unwrap();
+        let sinks: Vec<_> = keys.iter().map(|_| writer.open().unwrap()).collect();
+        std::thread::scope(|scope| {
+            for (mut sink, keys) in sinks.into_iter().zip(keys) {
+                scope.spawn(move || {
+                    for start in keys.clone().step_by(1000) {
+                        sink.write(&batch(start..keys.end.min(start + 1000))).unwrap();
+                    }
+                    sink.finish().unwrap();
+                });
+            }
+        });
+        writer
+    };
+    let bytes = |folder: &Path| -> u64 {
+        let files = std::fs::read_dir(folder.join("data")).into_iter().flatten();
+        files.map(|it| it.unwrap().metadata().unwrap().len()).sum()
+    };
+    assert_eq!(bytes(folder.path()), 0);
+    let writer = write(&*transaction, [0..150_000, 150_000..150_010, 200_000..280_000]);
+    // Two sinks had enough rows; the others are in memory until they are added.
+    assert!(bytes(folder.path()) > 100_000 && pool.stats().bytes > 0);
+    let changed = transaction.add(id, writer, &[]).unwrap();
+    assert_eq!(pool.stats().bytes, 0);
+    assert_eq!(changed.written.iter().map(Batch::rows).sum::<usize>(), 230_010);
+    let first = changed.written[0].clone().loaded().unwrap();
+    assert_eq!(first.column(1).value(7).unwrap(), Value::text("é7"));
+    drop((first, changed));
+    // Keys hold, in memory and on disk, and rows are left out where that was asked for.
+    for keys in [[5..6, 0..0, 0..0], [300_000..400_000, 300_005..300_006, 0..0]] {
+        let writer = write(&*transaction, keys);
+        let error = transaction.add(id, writer, &[]).unwrap_err();
+        assert!(error.to_string().contains("duplicate key"), "{error}");
+    }
+    let writer = write(&*transaction, [149_000..229_000, 0..0, 0..0]);
+    let changed = transaction.add(id, writer, &[0]).unwrap();
+    assert_eq!(changed.written.iter().map(Batch::rows).sum::<usize>(), 50_000 - 10);
+    transaction.commit().unwrap();
+    let expected: Vec<i64> =
+        (0..150_010).chain(200_000..280_000).chain(150_010..199_999 + 1).collect();
+    let read = |native: &NativeDatabase| -> Vec<i64> {
+        let (batches, _) = scan(&*table(native, id), request(vec![0], Vec::new(), 10_000));
+        let rows = batches.into_iter().flat_map(|it| values_of(&it.loaded().unwrap()));
+        rows.map(|it| it[0].as_i128().unwrap() as i64).collect()
+    };
+    assert_eq!(read(&native), expected);
+    // The rows that were written read the files.
+    drop((changed, native));
+    let native = open(folder.path());
+    assert_eq!(read(&native), expected);
+    // A null in a segment and in memory, and a transaction that is rolled back.
+    let mut transaction = begin(&native);
+    for rows in [1, 70_000] {
+        let writer = transaction.writer(id, &pool).unwrap();
+        let mut sink = writer.open().unwrap();
+        let columns = types.iter().map(|it| Vector::nulls(it.clone(), rows)).collect();
+        sink.write(&Batch::new(columns, rows)).unwrap();
+        sink.finish().unwrap();
+        let error = transaction.add(id, writer, &[]).unwrap_err();
+        assert!(error.to_string().contains("NOT NULL: c0"), "{error}");
+    }
+    let files = || -> BTreeSet<std::ffi::OsString> {
+        let files = std::fs::read_dir(folder.path().join("data")).unwrap();
+        files.map(|it| it.unwrap().file_name()).collect()
+    };
+    let before = files();
+    let writer = write(&*transaction, [500_000..600_000, 0..0, 0..0]);
+    transaction.add(id, writer, &[]).unwrap();
+    let written: Vec<_> = files().difference(&before).cloned().collect();
+    assert!(!written.is_empty());
+    drop(transaction);
+    insert(&native, id, vec![batch(900_000..900_001)]);
+    native.maintain(Maintenance::Checkpoint).unwrap();
+    let left = files();
+    assert!(written.iter().all(|it| !left.contains(it)), "files of a rolled back transaction");
+    assert_eq!(read(&native).len(), expected.len() + 1);
 }

@@ -1,11 +1,12 @@
 //! A transaction.
 
-use crate::{change, database::NativeSnapshot, define};
-use std::sync::Arc;
+use crate::{change, database::NativeSnapshot, define, writer::NativeWriter};
+use std::{any::Any, sync::Arc};
 use volley_connector::{
-    Changed, Definition, Mark, RowChanges, Snapshot, TableId, Transaction, WriteGuard,
+    Changed, Definition, Mark, RowChanges, Snapshot, TableId, TableWriter, Transaction, WriteGuard,
 };
 use volley_error::{Error, Result};
+use volley_memory::Pool;
 use volley_storage::{Changes, OpenTransaction, Storage};
 
 /// A transaction. Changes are shared with its snapshots and marks, and copied where they change.
@@ -62,6 +63,29 @@ impl Transaction for NativeTransaction {
         self.check_turn(Some(table))?;
         let mut changes = (*self.changes).clone();
         let changed = change::apply(&mut changes, table, rows, self.storage())?;
+        self.changes = Arc::new(changes);
+        Ok(changed)
+    }
+
+    fn writer(&self, table: TableId, pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+        let columns = self.changes.catalog.table(table).map(|it| &it.1.columns);
+        let columns = columns.ok_or_else(|| Error::invalid_query("no such table"))?;
+        Ok(Arc::new(NativeWriter::new(table, columns, self.storage(), pool)))
+    }
+
+    fn add(
+        &mut self,
+        table: TableId,
+        writer: Arc<dyn TableWriter>,
+        skipping_keys: &[usize],
+    ) -> Result<Changed> {
+        self.check_turn(Some(table))?;
+        let writer: &dyn Any = &*writer;
+        let writer = writer.downcast_ref::<NativeWriter>().filter(|it| it.table() == table);
+        let writer = writer.ok_or_else(|| Error::internal("a writer of something else"))?;
+        let mut changes = (*self.changes).clone();
+        let parts = writer.take();
+        let changed = change::add(&mut changes, table, parts, skipping_keys, self.storage())?;
         self.changes = Arc::new(changes);
         Ok(changed)
     }

@@ -6,7 +6,7 @@ use crate::{
         removed, rows, updated,
     },
     definitions::Definitions,
-    turns,
+    lookups, turns,
 };
 use volley_connector::{
     ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, ObjectKind, RowChanges,
@@ -30,6 +30,7 @@ pub fn database(database: &dyn Database) {
     rows.conflict();
     rows.keep_their_promises();
     rows.outlive_maintenance();
+    lookups::look_up(database);
     turns::take_turns(database);
     let definitions = Definitions { database };
     definitions.change_schemas();

@@ -13,6 +13,7 @@
 mod check;
 mod database;
 mod definitions;
+mod lookups;
 mod turns;
 
 pub use check::rows;

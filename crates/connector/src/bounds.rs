@@ -45,6 +45,15 @@ impl Bounds {
     }
 }
 
+/// Whether no value is within both.
+pub fn are_apart(a: &Bounds, b: &Bounds) -> bool {
+    let is_less = |max: &Option<Value>, min: &Option<Value>| {
+        let pair = max.as_ref().zip(min.as_ref());
+        pair.is_some_and(|(max, min)| compare_values(max, min).is_some_and(Ordering::is_lt))
+    };
+    is_less(&a.max, &b.min) || is_less(&b.max, &a.min)
+}
+
 /// The order of two values of one type as SQL has it; `None` where it is not known here.
 pub fn compare_values(left: &Value, right: &Value) -> Option<Ordering> {
     let float = |left: f64, right: f64| match (left.is_nan(), right.is_nan()) {

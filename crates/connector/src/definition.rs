@@ -79,6 +79,11 @@ impl TableDefinition {
         self.columns.get(index).is_some_and(|it| it.generated.is_some())
     }
 
+    /// The columns of each key.
+    pub fn key_columns(&self) -> impl Iterator<Item = &[usize]> {
+        self.keys.iter().map(|it| it.columns.as_slice())
+    }
+
     /// Whether column `index` holds no null.
     pub fn is_not_null(&self, index: usize) -> bool {
         self.columns.get(index).is_some_and(|it| it.is_not_null)

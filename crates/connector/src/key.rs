@@ -36,7 +36,8 @@ impl Keys {
         self.columns.iter().any(|it| it.is_null(row))
     }
 
-    fn is_equal(&self, row: usize, other: &Keys, other_row: usize) -> bool {
+    /// Whether the key of a row is that of a row of `other`, whose types are the same.
+    pub fn is_equal(&self, row: usize, other: &Keys, other_row: usize) -> bool {
         let mut pairs = self.columns.iter().zip(&other.columns);
         pairs.all(|(a, b)| a.compare(row, b, other_row).is_eq())
     }
@@ -44,6 +45,7 @@ impl Keys {
 
 /// Rows to be written, by their keys.
 pub struct NewKeys {
+    rows: Batch,
     keys: Keys,
     hashes: Vec<u64>,
     /// The rows with a key that no earlier one has, and whether there are any.
@@ -79,9 +81,10 @@ impl NewKeys {
             Vector::concat_checked(data_type, &parts, &check_cancelled)
         });
         let rows = Batch::new(columns.collect::<Result<_>>()?, count);
-        let (keys, hashes) = (Keys::new(&rows)?, hashes(&rows)?);
+        let (keys, hashes) = (Keys::new(&rows)?, key_hashes(&rows)?);
         let found = vec![false; count];
-        let mut new = NewKeys { keys, hashes, index, has_keys: false, found, _charge: charge };
+        let mut new =
+            NewKeys { rows, keys, hashes, index, has_keys: false, found, _charge: charge };
         new.find_among_themselves()?;
         Ok(new)
     }
@@ -124,6 +127,18 @@ impl NewKeys {
         hashes.filter(|it| !self.keys.has_null(it.0)).map(|it| *it.1)
     }
 
+    /// The keys: a column per column of the key.
+    pub fn keys(&self) -> &Batch {
+        &self.rows
+    }
+
+    /// Notes that another row has the key of `row`.
+    pub fn set_found(&mut self, row: usize) {
+        if let Some(found) = self.found.get_mut(row) {
+            *found = true;
+        }
+    }
+
     /// The rows whose key another one has that was found.
     pub fn found(&self) -> Rows {
         let found = self.found.iter().enumerate().filter(|it| *it.1).map(|it| it.0);
@@ -137,7 +152,7 @@ impl NewKeys {
     /// Cancelled, what a lazy column's loader reports.
     pub fn find_in(&mut self, stored: &Batch, counts: impl Fn(usize) -> bool) -> Result<()> {
         let old = Keys::new(stored)?;
-        for (row, hash) in hashes(stored)?.iter().enumerate() {
+        for (row, hash) in key_hashes(stored)?.iter().enumerate() {
             check_at_row(row)?;
             if counts(row)
                 && let Some(found) = self.row_equal_to(*hash, &old, row)
@@ -171,8 +186,12 @@ impl NewKeys {
     }
 }
 
-/// A hash of every row's key; the columns are flat.
-pub(crate) fn hashes(rows: &Batch) -> Result<Vec<u64>> {
+/// A hash of every row's key. Equal keys have equal hashes.
+///
+/// # Errors
+///
+/// Cancelled, what a lazy column's loader reports.
+pub fn key_hashes(rows: &Batch) -> Result<Vec<u64>> {
     let mut hashes = vec![0; rows.rows()];
     for (index, column) in rows.columns().iter().enumerate() {
         for (part, hashes) in hashes.chunks_mut(CHECK_ROWS).enumerate() {

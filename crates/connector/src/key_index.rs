@@ -2,7 +2,7 @@
 
 use crate::{
     cancel_check::check_at_row,
-    key::{Keys, hashes},
+    key::{Keys, key_hashes},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ impl KeyIndex {
             Err(error) if error.kind() == ErrorKind::OutOfMemory => return Ok(None),
             Err(error) => return Err(error),
         };
-        let (columns, hashes) = (Keys::new(keys)?, hashes(keys)?);
+        let (columns, hashes) = (Keys::new(keys)?, key_hashes(keys)?);
         for (row, hash) in hashes.iter().enumerate() {
             check_at_row(row)?;
             if !columns.has_null(row) {

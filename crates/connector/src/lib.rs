@@ -17,6 +17,7 @@ mod conditions;
 mod definition;
 mod key;
 mod key_index;
+mod key_lookup;
 mod lazy_batch;
 mod lookup;
 mod maintenance;
@@ -36,7 +37,7 @@ mod table_function;
 mod table_option;
 mod write_lock;
 
-pub use bounds::{Bounds, compare_values, is_ordered};
+pub use bounds::{Bounds, are_apart, compare_values, is_ordered};
 pub use cancel_check::check_at_row;
 pub use catalog_snapshot::{
     CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
@@ -48,8 +49,9 @@ pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Tr
 pub use definition::{
     CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
-pub use key::{Keys, NewKeys, duplicate_key, without_rows};
+pub use key::{Keys, NewKeys, duplicate_key, key_hashes, without_rows};
 pub use key_index::{KeyIndex, KeyIndexes};
+pub use key_lookup::KeyLookup;
 pub use lazy_batch::{MakeLazy, select_lazily};
 pub use lookup::{Lookup, LookupKey};
 pub use maintenance::{DatabaseSize, Maintenance, StoredBlock};

@@ -1,6 +1,6 @@
 //! Tables.
 
-use crate::{PlanTable, Scan, StoredTable, TableStatistics};
+use crate::{KeyLookup, PlanTable, Scan, StoredTable, TableStatistics};
 use std::{fmt, sync::Arc};
 use volley_error::Result;
 use volley_expression::{
@@ -11,6 +11,7 @@ use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_plan::TableHandle;
 use volley_types::Schema;
+use volley_vector::Batch;
 
 /// A table as of one moment: its files or rows do not change while somebody holds it.
 pub trait Table: Send + Sync + fmt::Debug {
@@ -33,6 +34,16 @@ pub trait Table: Send + Sync + fmt::Debug {
     ///
     /// I/O, corruption, a filter that does not compile.
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>>;
+
+    /// The rows with keys of the table, read at once: `columns` of them, in any order. `None`: the
+    /// table is scanned for them.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, cancelled.
+    fn lookup(&self, _keys: &KeyLookup, _columns: &[usize]) -> Result<Option<Batch>> {
+        Ok(None)
+    }
 
     /// The table as one that a plan makes, if it is: the plan runs where it would be scanned.
     fn as_plan(&self) -> Option<&PlanTable> {

@@ -32,6 +32,8 @@ pub struct Translator {
     inserts: Vec<Renamed>,
     /// The new segment without changes.
     next: Pdt,
+    /// Rows of the new segment before those of the old one.
+    offset: Sid,
 }
 
 /// Inserts with consecutive ids, and their keys now.
@@ -68,6 +70,7 @@ impl Layers {
             last: self.clone(),
             inserts: Vec::new(),
             next: write.clone(),
+            offset: 0,
         };
         translator.inserts = translator.carry_over(&self.write, stamp, &mut write)?;
         Ok((translator, Layers::new(write)))
@@ -75,6 +78,24 @@ impl Layers {
 }
 
 impl Translator {
+    /// For a new segment of `rows` rows, whose rows from `offset` on are those of the old one.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; internal: fewer rows than the old segment has.
+    pub fn within(self, offset: Sid, rows: Sid) -> Result<Translator> {
+        if u64::from(offset) + u64::from(self.next.base_rows) > u64::from(rows) {
+            return Err(Error::internal("a segment that is longer than what it is a part of"));
+        }
+        let (types, budget) = (Arc::clone(&self.next.types), Arc::clone(&self.next.budget));
+        Ok(Translator { next: Pdt::new(types, rows, budget)?, offset, ..self })
+    }
+
+    /// Where a row of the new segment is of which `rank` come before it in the old one.
+    fn sid(&self, rank: u64) -> Option<Sid> {
+        u32::try_from(rank).ok()?.checked_add(self.offset)
+    }
+
     /// The name in the new segment of a row of the old one; `None` if the row was deleted.
     pub fn row(&self, row: RowName) -> Option<RowName> {
         let key = self.last.view().key(row)?;
@@ -110,7 +131,7 @@ impl Translator {
                 name => written.live_key(name).is_some(),
             };
             if is_written {
-                return u32::try_from(written.rank(key)).ok().map(Key::base);
+                return self.sid(written.rank(key)).map(Key::base);
             }
         }
         if key.is_base() {
@@ -177,7 +198,7 @@ impl Translator {
         let chunks = &from.values.inserts;
         for entry in entries {
             let Change::Insert { rows } = entry.change() else { continue };
-            let sid = u32::try_from(self.written().rank(entry.key)).map_err(|_| no_row())?;
+            let sid = self.sid(self.written().rank(entry.key)).ok_or_else(no_row)?;
             let key = Key::new(sid, to.take_ids(rows)?);
             to.put_insert(key, rows, entry.stamp)?;
             renamed.push(Renamed { id: entry.key.id(), rows, key });

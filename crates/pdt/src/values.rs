@@ -114,6 +114,20 @@ impl InsertChunk {
         }
     }
 
+    /// The id of a row of a chunk whose first id is `first`.
+    pub(crate) fn id(&self, first: u32, row: u32) -> u32 {
+        let offset = match &self.offsets {
+            None => row,
+            Some(offsets) => offsets.get(row as usize).copied().unwrap_or(row),
+        };
+        first + offset
+    }
+
+    /// One past the last id of a chunk whose first id is `first`.
+    pub(crate) fn end_id(&self, first: u32) -> u32 {
+        first + self.span()
+    }
+
     /// The rows whose ids are from `offset` on, at most `count` ids: the first row and how many.
     pub(crate) fn rows_of(&self, offset: u32, count: u32) -> (u32, u32) {
         let end = offset.saturating_add(count);

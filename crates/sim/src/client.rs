@@ -126,10 +126,28 @@ pub(crate) fn read(changes: &Changes) -> Result<BTreeMap<String, BTreeMap<i64, S
     let main = main.ok_or_else(|| Error::internal("the schema main is missing"))?;
     let tables = main.relations.values().filter_map(RelationEntry::as_table);
     let read = |entry: &Arc<TableEntry>| {
-        let found = rows(&changes.view(entry.id)?)?;
+        let view = changes.view(entry.id)?;
+        let found = rows(&view)?;
+        check_keys(&view, &found)?;
         Ok((entry.name.clone(), found.into_iter().map(|(key, (_, text))| (key, text)).collect()))
     };
     tables.map(read).collect()
+}
+
+/// Compares some look-ups by key with all rows.
+fn check_keys(view: &TableView, rows: &BTreeMap<i64, (RowId, String)>) -> Result<()> {
+    let missing = rows.keys().last().map_or(0, |it| it + 1);
+    let wanted: Vec<i64> = rows.keys().copied().step_by(7).take(20).chain([missing]).collect();
+    let keys = Vector::native::<i64>(Type::BigInt, wanted.clone(), None);
+    let found = view.find(&[0], &Batch::new(vec![keys], wanted.len()))?;
+    let found = found.ok_or_else(|| Error::internal("no memory for an index"))?;
+    let found: Vec<(i64, RowId)> =
+        found.iter().filter_map(|it| Some((*wanted.get(it.key as usize)?, it.row))).collect();
+    let expected = wanted.iter().filter_map(|it| Some((*it, rows.get(it)?.0)));
+    if found == expected.collect::<Vec<_>>() {
+        return Ok(());
+    }
+    Err(Error::internal(format!("look-ups by key found {found:?} of {wanted:?}")))
 }
 
 /// The rows of a table by key, with their ids.

@@ -29,21 +29,27 @@ impl TableVersion {
             let segment = segment.ok_or_else(|| Error::corruption("changes of no segment"))?;
             let layers = segment.layers.apply(own, stamp)?;
             let run = segment.run.clone().filter(|_| canary::makes(Mistake::StaleRun));
-            *segment = Arc::new(SegmentVersion::new(Arc::clone(&segment.segment), layers, run));
+            let next = SegmentVersion::new(Arc::clone(&segment.segment), layers, run);
+            *segment = Arc::new(next.with_indexes(segment.indexes.clone()));
         }
         Ok(next)
     }
 
-    /// The version in which `new` take the place of segment `old`.
+    /// The version in which `new` take the place of segments `old`, which follow each other.
     pub(crate) fn replace(
         &self,
-        old: u32,
+        old: &[u32],
         new: impl IntoIterator<Item = Arc<SegmentVersion>>,
     ) -> Result<TableVersion> {
-        let position = self.segments.iter().position(|it| it.segment.id() == old);
-        let position = position.ok_or_else(|| Error::corruption("no segment to replace"))?;
+        let missing = || Error::corruption("no segments to replace");
+        let position = self.segments.iter().position(|it| Some(&it.segment.id()) == old.first());
+        let range = position.map(|it| it..it + old.len()).ok_or_else(missing)?;
+        let found = self.segments.get(range.clone()).ok_or_else(missing)?;
+        if !found.iter().map(|it| it.segment.id()).eq(old.iter().copied()) {
+            return Err(missing());
+        }
         let mut next = self.clone();
-        next.segments.splice(position..=position, new);
+        next.segments.splice(range, new);
         Ok(next)
     }
 

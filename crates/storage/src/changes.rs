@@ -10,6 +10,7 @@
 
 use crate::{
     SegmentVersion, TableView, Version,
+    key_index::{IndexCache, SortedRuns},
     numbers::Numbers,
     version::{TableVersion, no_table},
 };
@@ -19,7 +20,7 @@ use std::{
 };
 use volley_connector::{CatalogSnapshot, SequenceId, TableId};
 use volley_error::Result;
-use volley_pdt::Pdt;
+use volley_pdt::{Budget, Pdt};
 
 /// The changes of a transaction.
 #[derive(Clone, Debug)]
@@ -57,7 +58,19 @@ pub struct TableChange {
     /// Changes of segments, also of added ones, by number.
     pub own: BTreeMap<u32, Arc<Pdt>>,
     /// Hashes of the keys that were written, by the positions of the key's columns.
-    pub keys: BTreeMap<Vec<usize>, Arc<Vec<u64>>>,
+    pub keys: BTreeMap<Vec<usize>, SortedRuns<u64>>,
+    /// Of `own`.
+    pub(crate) indexes: OwnIndexes,
+}
+
+/// Indexes of a transaction's changes, shared with views of them. A clone has indexes of its own.
+#[derive(Debug, Default)]
+pub(crate) struct OwnIndexes(pub(crate) Arc<IndexCache>);
+
+impl Clone for OwnIndexes {
+    fn clone(&self) -> Self {
+        OwnIndexes(Arc::new((*self.0).clone()))
+    }
 }
 
 impl Changes {
@@ -127,6 +140,7 @@ impl TableChange {
             added: Vec::new(),
             own: BTreeMap::new(),
             keys: BTreeMap::new(),
+            indexes: OwnIndexes::default(),
         }
     }
 
@@ -151,9 +165,19 @@ impl TableChange {
         self.segments().find(|it| it.segment.id() == id)
     }
 
-    /// Notes that keys were written.
-    pub fn add_keys(&mut self, columns: &[usize], hashes: impl IntoIterator<Item = u64>) {
+    /// Notes that keys were written, charged to `budget`.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn add_keys(
+        &mut self,
+        columns: &[usize],
+        hashes: impl IntoIterator<Item = u64>,
+        budget: &Arc<Budget>,
+    ) -> Result<()> {
         let of_key = self.keys.entry(columns.to_vec()).or_default();
-        Arc::make_mut(of_key).extend(hashes);
+        *of_key = of_key.with(hashes.into_iter().collect(), budget)?;
+        Ok(())
     }
 }

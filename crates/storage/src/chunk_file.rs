@@ -6,6 +6,7 @@
 use crate::{
     AppendFile, Ids, Name, Store,
     block::{self, BlockAddress, BlockIdentity, HEADER_BYTES, PAYLOAD_BYTES_MAX},
+    points::PointCache,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,6 +14,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
+use volley_memory::Pool;
 use volley_vector::Buffer;
 
 /// The folder of chunk files.
@@ -28,6 +30,7 @@ pub struct ChunkFiles {
     ids: Arc<Ids>,
     /// Seed of checksums: blocks of another database are none of this one.
     salt: u64,
+    points: Arc<PointCache>,
     opening: Opening,
     /// Files that are in use in memory.
     in_use: Mutex<BTreeMap<u32, Weak<ChunkFile>>>,
@@ -49,6 +52,7 @@ pub struct ChunkFile {
     number: u32,
     salt: u64,
     store: Arc<dyn Store>,
+    points: Arc<PointCache>,
     open: Mutex<Option<Arc<dyn RandomAccessFile>>>,
 }
 
@@ -60,22 +64,28 @@ pub struct StoredBlock {
 }
 
 impl ChunkFiles {
-    /// The chunk files in `store`.
-    pub(crate) fn new(store: &Arc<dyn Store>, ids: &Arc<Ids>, salt: u64) -> Arc<ChunkFiles> {
-        ChunkFiles::with_opening(store, ids, salt, Opening::FirstRead)
+    /// The chunk files in `store`. What reads of single rows keep is charged to `pool`.
+    pub(crate) fn new(
+        store: &Arc<dyn Store>,
+        ids: &Arc<Ids>,
+        salt: u64,
+        pool: &Pool,
+    ) -> Arc<ChunkFiles> {
+        ChunkFiles::with_opening(store, ids, salt, (pool, Opening::FirstRead))
     }
 
-    /// The chunk files in `store`, which are opened as `opening` says.
+    /// The chunk files in `store`, which are opened as the [`Opening`] says.
     pub(crate) fn with_opening(
         store: &Arc<dyn Store>,
         ids: &Arc<Ids>,
         salt: u64,
-        opening: Opening,
+        (pool, opening): (&Pool, Opening),
     ) -> Arc<ChunkFiles> {
         Arc::new(ChunkFiles {
             store: Arc::clone(store),
             ids: Arc::clone(ids),
             salt,
+            points: PointCache::new(pool),
             opening,
             in_use: Mutex::default(),
         })
@@ -93,7 +103,8 @@ impl ChunkFiles {
             return file;
         }
         let (salt, store) = (self.salt, Arc::clone(&self.store));
-        let file = Arc::new(ChunkFile { number, salt, store, open: Mutex::default() });
+        let points = Arc::clone(&self.points);
+        let file = Arc::new(ChunkFile { number, salt, store, points, open: Mutex::default() });
         in_use.insert(number, Arc::downgrade(&file));
         file
     }
@@ -133,6 +144,18 @@ impl ChunkFiles {
         Ok(removed)
     }
 
+    /// Bytes of each file.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn sizes(&self) -> Result<BTreeMap<u32, u64>> {
+        let listed = self.store.list(&Name::new(FOLDER)?)?.into_iter();
+        let sizes =
+            listed.filter_map(|it| Some((u32::from_str_radix(it.name.file(), 16).ok()?, it.bytes)));
+        Ok(sizes.collect())
+    }
+
     /// The largest number of a file that exists.
     ///
     /// # Errors
@@ -149,6 +172,11 @@ impl ChunkFile {
     /// Its number.
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// What reads of single rows keep.
+    pub(crate) fn points(&self) -> &PointCache {
+        &self.points
     }
 
     fn open(&self) -> Result<Arc<dyn RandomAccessFile>> {

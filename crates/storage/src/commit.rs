@@ -9,17 +9,21 @@ use crate::{
     apply::TableChanges,
     canary::{self, Mistake},
     log::{AppendError, Log},
+    recent_keys::RecentKeys,
     record::{CommitRecord, Record, TableRecord},
     storage::must_recover,
     version::TableVersion,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 use volley_connector::{CatalogDifference, CatalogSnapshot, SequenceId, TableId};
 use volley_error::{Error, Result};
 use volley_pdt::{Pdt, Stamp, Translator, bytes::Output};
+
+/// Jobs are looked for when this many segments were added.
+const LOOK_SEGMENTS: usize = 4;
 
 /// What one thread at a time changes.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub(crate) struct Core {
     keys: RecentKeys,
     /// Bytes of the log at which jobs that are due are looked for.
     look_at: u64,
+    /// Segments that were added since jobs were looked for.
+    added: usize,
 }
 
 /// A segment that was written again.
@@ -45,10 +51,6 @@ pub(crate) struct Replaced {
     pub(crate) stamp: Stamp,
 }
 
-/// Keys that commits wrote since the oldest open transaction began: of a table and the columns of
-/// a key, the hashes.
-type RecentKeys = BTreeMap<(TableId, Vec<usize>), HashMap<u64, Stamp>>;
-
 /// A change that fits to the newest version, and what it makes of it.
 struct Prepared {
     version: Version,
@@ -57,8 +59,8 @@ struct Prepared {
 
 impl Core {
     pub(crate) fn new(log: Log, manifest: Option<u32>) -> Core {
-        let (replaced, keys) = (BTreeMap::new(), RecentKeys::new());
-        Core { log, manifest, failed: None, replaced, keys, look_at: 0 }
+        let (replaced, keys) = (BTreeMap::new(), RecentKeys::default());
+        Core { log, manifest, failed: None, replaced, keys, look_at: 0, added: 0 }
     }
 
     /// An error if nothing can be changed any more.
@@ -66,15 +68,21 @@ impl Core {
         self.failed.as_ref().map_or(Ok(()), |it| Err(must_recover(it)))
     }
 
-    /// Whether the log has grown by `bytes` since this was last true.
+    /// Whether the log has grown by `bytes`, or segments were added, since this was last true.
     pub(crate) fn is_time_to_look(&mut self, bytes: u64) -> bool {
         let now = self.log.bytes();
         self.look_at = self.look_at.min(now + bytes);
-        let is_time = now >= self.look_at;
+        let is_time = now >= self.look_at || self.added >= LOOK_SEGMENTS;
         if is_time {
             self.look_at = now + bytes;
+            self.added = 0;
         }
         is_time
+    }
+
+    /// Looks for jobs again after the next commit.
+    pub(crate) fn look_again(&mut self) {
+        self.look_at = 0;
     }
 
     /// Appends records. After an error whose outcome is not known, nothing can be changed.
@@ -97,12 +105,8 @@ impl Core {
 
     /// Forgets what no open transaction needs.
     fn forget(&mut self, oldest: Option<Stamp>) {
-        let is_needed = |stamp: Stamp| oldest.is_some_and(|it| it < stamp);
         self.replaced.retain(|_, it| oldest.is_some_and(|oldest| oldest <= it.stamp));
-        self.keys.retain(|_, hashes| {
-            hashes.retain(|_, it| is_needed(*it));
-            !hashes.is_empty()
-        });
+        self.keys.forget(oldest);
     }
 
     /// The changes of a segment with the names that rows have now, and the segment's number.
@@ -130,21 +134,8 @@ impl Core {
     }
 
     fn check_keys(&self, change: &TableChange, base: Stamp, name: &str) -> Result<()> {
-        for (columns, hashes) in &change.keys {
-            let recent = self.keys.get(&(change.table.id, columns.clone()));
-            let is_late = |it: &u64| recent.is_some_and(|recent| recent.get(it) > Some(&base));
-            if hashes.iter().any(is_late) {
-                return Err(CatalogSnapshot::conflict(name));
-            }
-        }
-        Ok(())
-    }
-
-    fn note_keys(&mut self, change: &TableChange, stamp: Stamp) {
-        for (columns, hashes) in &change.keys {
-            let recent = self.keys.entry((change.table.id, columns.clone())).or_default();
-            recent.extend(hashes.iter().map(|it| (*it, stamp)));
-        }
+        let is_late = self.keys.has_later(change, base);
+        if is_late { Err(CatalogSnapshot::conflict(name)) } else { Ok(()) }
     }
 }
 
@@ -165,7 +156,8 @@ impl Storage {
             });
             match written {
                 Ok(version) => {
-                    changes.tables.values().for_each(|it| core.note_keys(it, version.stamp));
+                    core.added += changes.tables.values().map(|it| it.added.len()).sum::<usize>();
+                    changes.tables.values().for_each(|it| core.keys.add(it, version.stamp));
                     next = Some(version);
                     results.push(Ok(()));
                 }
@@ -186,7 +178,7 @@ impl Storage {
                 failed.for_each(|it| *it = Err(same(&error)));
             }
         }
-        core.forget(self.oldest_open());
+        core.forget(self.oldest_besides(group));
         results
     }
 

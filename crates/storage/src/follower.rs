@@ -61,7 +61,7 @@ impl Follower {
         let salt = salt(&*store)?;
         let ids = Arc::new(Ids::default());
         let budget = Budget::new(&options.pool, options.delta_bytes);
-        let files = ChunkFiles::with_opening(&store, &ids, salt, Opening::AtOnce);
+        let files = ChunkFiles::with_opening(&store, &ids, salt, (&options.pool, Opening::AtOnce));
         // Nothing is appended to this log: commits are refused.
         let core = Core::new(Log::new(&store, &ids, salt, 0), None);
         let types = Arc::clone(&options.types);

@@ -161,6 +161,19 @@ impl AppendError {
     }
 }
 
+/// A file of the log with one group: its name and bytes.
+pub(crate) fn one_group(
+    file: u32,
+    group: u64,
+    payload: &[u8],
+    salt: u64,
+) -> Result<(Name, Vec<u8>)> {
+    let mut bytes = file_header(file, group, salt).to_vec();
+    bytes.extend_from_slice(&group_header(group, file, payload, salt));
+    bytes.extend_from_slice(payload);
+    Ok((file_name(file)?, bytes))
+}
+
 fn file_name(number: u32) -> Result<Name> {
     Name::new(format!("{FOLDER}/{number:08x}"))
 }

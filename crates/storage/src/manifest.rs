@@ -222,9 +222,14 @@ pub(crate) fn write(
     for (sequence, numbers) in &version.numbers {
         write_resume(*sequence, numbers.reserved(), &mut output);
     }
-    let sum = checksum(&output.bytes);
-    output.raw(&sum.to_le_bytes());
-    Ok(output.bytes)
+    Ok(with_checksum(output.bytes))
+}
+
+/// A manifest of all but its checksum.
+pub(crate) fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
 }
 
 impl ManifestReader<'_> {

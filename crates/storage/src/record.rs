@@ -3,7 +3,7 @@
 //! ```text
 //! record   u8 kind
 //!   1 commit    stamp, difference of the catalog (optional), tables, sequences that were made
-//!   2 replace   table, number of a segment, segments that take its place
+//!   2 replace   table, numbers of segments that follow each other, those that take their place
 //!   3 numbers   sequence, where a recovery goes on
 //! ```
 
@@ -25,10 +25,10 @@ const NUMBERS: u8 = 3;
 #[derive(Debug)]
 pub(crate) enum Record {
     Commit(CommitRecord),
-    /// A segment was written again with its changes.
+    /// Segments that follow each other were written again with their changes.
     Replace {
         table: TableId,
-        old: u32,
+        old: Vec<u32>,
         new: Vec<Arc<Segment>>,
     },
     /// Numbers of a sequence were reserved.
@@ -72,7 +72,8 @@ impl Record {
             Record::Replace { table, old, new } => {
                 output.byte(REPLACE);
                 output.number(table.0);
-                output.number((*old).into());
+                output.count(old.len());
+                old.iter().for_each(|it| output.number((*it).into()));
                 write_segments(new, &types_of(catalog, *table), output)
             }
             Record::Numbers(sequence, resume) => {
@@ -115,7 +116,7 @@ impl RecordReader<'_> {
         Ok(match input.byte()? {
             COMMIT => Record::Commit(self.read_commit(input, catalog)?),
             REPLACE => {
-                let (table, old) = (TableId(input.number()?), input.u32()?);
+                let (table, old) = (TableId(input.number()?), input.all(Input::u32)?);
                 let new = self.read_segments(input, table, catalog)?;
                 Record::Replace { table, old, new }
             }

@@ -33,7 +33,7 @@ pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Sto
     };
     let bytes = manifest::load(&*store, number)?;
     let salt = manifest::salt(&bytes, number)?;
-    let files = ChunkFiles::new(&store, &ids, salt);
+    let files = ChunkFiles::new(&store, &ids, salt, &options.pool);
     ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let types = &*options.types;
     let reader =
@@ -67,7 +67,7 @@ fn create(
         stamp: Stamp(1),
         ..Version::default()
     };
-    let files = ChunkFiles::new(&store, &ids, options.salt);
+    let files = ChunkFiles::new(&store, &ids, options.salt, &options.pool);
     // Files of a database whose creation was interrupted.
     ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let core = Core::new(Log::new(&store, &ids, options.salt, 1), None);
@@ -133,7 +133,7 @@ impl Replay<'_> {
                     self.use_segments(new.iter().map(|it| it.id()));
                     let table = version.table(table)?;
                     let new = table.unchanged(&new, self.budget)?;
-                    version.set_table(table.replace(old, new)?);
+                    version.set_table(table.replace(&old, new)?);
                 }
                 Record::Numbers(sequence, resume) => {
                     let entry = manifest::sequences(&version.catalog).remove(&sequence).cloned();

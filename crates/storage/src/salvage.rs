@@ -91,7 +91,7 @@ fn open_manifest(
     let bytes = manifest::load(&**store, number)?;
     let salt = manifest::salt(&bytes, number)?;
     let ids = Arc::new(Ids::default());
-    let files = ChunkFiles::with_opening(store, &ids, salt, Opening::FirstRead);
+    let files = ChunkFiles::with_opening(store, &ids, salt, (&options.pool, Opening::FirstRead));
     let types = &*options.types;
     let damage = Mutex::new(Vec::new());
     let reader = ManifestReader {

@@ -18,6 +18,7 @@ use crate::{
     ChunkFiles, StoredBlock,
     block::{BlockAddress, BlockIdentity, BlockKind, NO_COLUMN},
     bounds::{read_bounds, write_bounds},
+    points::PointCache,
 };
 use std::{
     ops::Range,
@@ -99,16 +100,24 @@ impl Segment {
         self.stored_blocks().map(|it| it.stored_bytes()).sum()
     }
 
+    /// A block of a column.
+    pub(crate) fn block(&self, column: usize, number: u32) -> Option<&StoredBlock> {
+        self.columns.get(column)?.blocks.get(number as usize)
+    }
+
+    /// What reads of single rows keep; `None` without blocks.
+    pub(crate) fn point_cache(&self) -> Option<&PointCache> {
+        self.stored_blocks().next().map(|it| it.file.points())
+    }
+
     /// Bytes of a block of a column.
     pub fn block_bytes(&self, column: usize, number: u32) -> u64 {
-        let block = self.columns.get(column).and_then(|it| it.blocks.get(number as usize));
-        block.map_or(0, StoredBlock::stored_bytes)
+        self.block(column, number).map_or(0, StoredBlock::stored_bytes)
     }
 
     /// The number of the file that a block of a column is in; 0 without one.
     pub(crate) fn block_file(&self, column: usize, number: u32) -> u32 {
-        let block = self.columns.get(column).and_then(|it| it.blocks.get(number as usize));
-        block.map_or(0, |it| it.file.number())
+        self.block(column, number).map_or(0, |it| it.file.number())
     }
 
     /// Bounds of a column's values.
@@ -149,9 +158,9 @@ impl Segment {
     ///
     /// I/O, corruption.
     pub fn open(&self, column: usize, number: u32, data_type: &Type) -> Result<ColumnReader> {
-        let blocks = self.columns.get(column).map(|it| &it.blocks);
-        let block = blocks.and_then(|it| it.get(number as usize));
-        let block = block.ok_or_else(|| Error::internal("a block that a segment does not have"))?;
+        let block = self
+            .block(column, number)
+            .ok_or_else(|| Error::internal("a block that a segment does not have"))?;
         let bytes = block.read(&self.identity(BlockKind::Column, column as u32, number))?;
         let reader = ColumnReader::open(bytes, data_type)?;
         if reader.rows() != self.block_rows(number).len() {

@@ -207,6 +207,18 @@ impl Storage {
         self.shared().published = Arc::new(version);
     }
 
+    /// What keys that transactions write are charged to.
+    pub fn key_budget(&self) -> &Arc<Budget> {
+        &self.cache
+    }
+
+    /// The commit that the oldest open transaction began with which does not commit in `group`.
+    pub(crate) fn oldest_besides(&self, group: &[Changes]) -> Option<Stamp> {
+        let shared = self.shared();
+        let of_group = |stamp: &Stamp| group.iter().filter(|it| it.base.stamp == *stamp).count();
+        shared.open.iter().find(|(stamp, count)| **count > of_group(stamp)).map(|it| *it.0)
+    }
+
     /// The commit that the oldest open transaction began with.
     pub(crate) fn oldest_open(&self) -> Option<Stamp> {
         self.shared().open.first_key_value().map(|it| *it.0)

@@ -2,6 +2,7 @@
 
 use crate::{
     BLOCK_ROWS, SegmentVersion, TableChange,
+    key_index::IndexCache,
     version::{TableVersion, Version},
 };
 use std::{
@@ -13,6 +14,9 @@ use volley_error::{Error, Result};
 use volley_pdt::{MergePlan, Pdt, RowId, RowName, Stamp, View};
 use volley_types::Type;
 use volley_vector::{Batch, Parts, Pick, Vector};
+
+/// Fewer rows are read one by one.
+const POINT_ROWS: usize = 64;
 
 /// The rows of a table at one moment.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct TableView {
 pub struct SegmentView {
     version: Arc<SegmentVersion>,
     own: Option<Arc<Pdt>>,
+    /// Of `own`.
+    own_indexes: Arc<IndexCache>,
     /// Whether a transaction added the segment.
     is_added: bool,
     /// With the transaction's changes.
@@ -56,7 +62,8 @@ impl TableView {
 
     pub(crate) fn changed(change: &TableChange) -> TableView {
         let view = |it: &Arc<SegmentVersion>, is_added: bool| {
-            SegmentView::new(it, change.own.get(&it.segment.id()), is_added)
+            let own = change.own.get(&it.segment.id());
+            SegmentView::new(it, own.map(|it| (it, &change.indexes.0)), is_added)
         };
         let of_table = change.table.segments.iter().map(|it| view(it, change.replaces));
         let segments = of_table.chain(change.added.iter().map(|it| view(it, true))).collect();
@@ -126,11 +133,13 @@ impl TableView {
 impl SegmentView {
     fn new(
         version: &Arc<SegmentVersion>,
-        own: Option<&Arc<Pdt>>,
+        own: Option<(&Arc<Pdt>, &Arc<IndexCache>)>,
         is_added: bool,
     ) -> Arc<SegmentView> {
-        let own = own.filter(|it| !it.is_empty()).cloned();
-        Arc::new(SegmentView { version: Arc::clone(version), own, is_added, plan: OnceLock::new() })
+        let own = own.filter(|it| !it.0.is_empty());
+        let own_indexes = own.map(|it| Arc::clone(it.1)).unwrap_or_default();
+        let (version, own) = (Arc::clone(version), own.map(|it| Arc::clone(it.0)));
+        Arc::new(SegmentView { version, own, own_indexes, is_added, plan: OnceLock::new() })
     }
 
     /// The number of the segment.
@@ -141,6 +150,16 @@ impl SegmentView {
     /// The committed version.
     pub fn version(&self) -> &Arc<SegmentVersion> {
         &self.version
+    }
+
+    /// The transaction's changes.
+    pub(crate) fn own(&self) -> Option<&Pdt> {
+        self.own.as_deref()
+    }
+
+    /// Indexes of the transaction's changes.
+    pub(crate) fn own_indexes(&self) -> &IndexCache {
+        &self.own_indexes
     }
 
     /// All layers.
@@ -203,6 +222,11 @@ impl SegmentView {
         types: &[Type],
         batches: &mut Vec<Batch>,
     ) -> Result<Vec<Pick>> {
+        if names.len() <= POINT_ROWS {
+            let part = batches.len() as u32;
+            batches.push(self.version.values_of(self.view(), names, columns, types)?);
+            return Ok((0..names.len() as u32).map(|row| Pick { part, row }).collect());
+        }
         let plan = self.plan()?;
         let mut picks = Vec::with_capacity(names.len());
         let is_base = |it: &RowName| matches!(it, RowName::Base(_));
@@ -244,6 +268,6 @@ impl SegmentView {
 }
 
 #[cold]
-fn no_row() -> Error {
+pub(crate) fn no_row() -> Error {
     Error::internal("no such row id")
 }

@@ -8,7 +8,7 @@
 //!
 //! Versions are immutable and share what did not change. A reader keeps one while it reads.
 
-use crate::{Segment, StoredBlock, numbers::Numbers};
+use crate::{Segment, StoredBlock, key_index::IndexCache, numbers::Numbers};
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
@@ -55,6 +55,8 @@ pub struct SegmentVersion {
     pub layers: Layers,
     /// The block that all of the changes are in, if they are in one.
     pub(crate) run: Option<StoredBlock>,
+    /// Of the changes.
+    pub(crate) indexes: IndexCache,
     plan: OnceLock<Arc<MergePlan>>,
 }
 
@@ -140,7 +142,13 @@ impl SegmentVersion {
         layers: Layers,
         run: Option<StoredBlock>,
     ) -> SegmentVersion {
-        SegmentVersion { segment, layers, run, plan: OnceLock::new() }
+        let indexes = IndexCache::default();
+        SegmentVersion { segment, layers, run, indexes, plan: OnceLock::new() }
+    }
+
+    /// With the indexes of an earlier version of the same segment.
+    pub(crate) fn with_indexes(self, indexes: IndexCache) -> SegmentVersion {
+        SegmentVersion { indexes, ..self }
     }
 
     /// The changes as a scan merges them, computed once.

@@ -1,12 +1,17 @@
 //! Makes `fuzz/corpus/spill`: a few random batches of each list of types.
 //! Makes `fuzz/corpus/presto_page`: likewise, in each compression.
 //! Makes `fuzz/corpus/codec`: a random column of each type in every codec that can hold it.
+//! Makes `fuzz/corpus/delta`: frozen changes of each list of types.
+//! Makes `fuzz/corpus/log`, `manifest` and `zones`: those of a small database.
 //! Makes `fuzz/corpus/plan`: the plans of `fuzz/corpus/sql` that are small and have nodes or
 //! functions that no other has.
 
 use std::{collections::HashSet, error::Error, fs, path::Path};
 use volley_codec::{CodecId, Options};
-use volley_fuzz_targets::{codec_types, lowered, page_types, plan_content, spill_types};
+use volley_fuzz_targets::{
+    codec_types, delta_content, lowered, page_types, plan_content, spill_types,
+};
+use volley_storage::fuzzing;
 use volley_vector::{Batch, random::Generator};
 use volley_wire::{
     encode,
@@ -24,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     batches(&corpus.join("spill"))?;
     pages(&corpus.join("presto_page"))?;
     columns(&corpus.join("codec"))?;
+    databases(&corpus)?;
     plans(&corpus.join("sql"), &corpus.join("plan"))
 }
 
@@ -70,6 +76,30 @@ fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
             if known.insert(bytes.get(1).copied()) {
                 fs::write(folder.join(format!("{index}_{}", codec.name())), bytes)?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// Parts of databases.
+fn databases(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let mut deltas = Vec::new();
+    for list in 0..spill_types().len() {
+        for changes in [1, 12] {
+            deltas.push(delta_content(list, changes)?);
+        }
+    }
+    let parts = [
+        ("delta", deltas),
+        ("log", fuzzing::log_seeds()?),
+        ("manifest", fuzzing::manifest_seeds()?),
+        ("zones", fuzzing::zones_seeds()?),
+    ];
+    for (name, seeds) in parts {
+        let folder = corpus.join(name);
+        fs::create_dir_all(&folder)?;
+        for (number, bytes) in seeds.iter().enumerate() {
+            fs::write(folder.join(number.to_string()), bytes)?;
         }
     }
     Ok(())

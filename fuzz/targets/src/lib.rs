@@ -7,6 +7,10 @@
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
 //! codec     the bytes of a column of a segment
+//! delta     frozen changes of a segment
+//! log       records of the log of a database
+//! manifest  a manifest of a database
+//! zones     a block of bounds
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
 //! plan      the bytes of a plan: checked, and run for a moment with little memory
@@ -18,6 +22,7 @@
 mod batch;
 mod cast;
 mod codec;
+mod delta;
 mod orc;
 mod parquet;
 mod plan;
@@ -27,11 +32,13 @@ mod text;
 pub use batch::{page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
+pub use delta::{DELTA_BASE_ROWS, delta, delta_content};
 pub use orc::orc;
 pub use parquet::parquet;
 pub use plan::{plan, plan_content, read_plan};
 pub use query::{lowered, sql};
 pub use text::{csv, json};
+pub use volley_storage::fuzzing::{log, manifest, zones};
 
 use std::sync::{Arc, LazyLock};
 use volley_error::{Error, ErrorKind};
@@ -47,7 +54,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -58,6 +65,10 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("codec", codec),
     ("orc", orc),
     ("presto_page", presto_page),
+    ("delta", delta),
+    ("log", log),
+    ("manifest", manifest),
+    ("zones", zones),
 ];
 
 /// What a reader may charge, in bytes.

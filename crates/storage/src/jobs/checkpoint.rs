@@ -130,7 +130,8 @@ impl Storage {
                         let layers = if is_old { &segment.layers } else { layers };
                         let block = Some(block.clone());
                         let rows = Arc::clone(&segment.segment);
-                        Arc::new(SegmentVersion::new(rows, layers.clone(), block))
+                        let next = SegmentVersion::new(rows, layers.clone(), block);
+                        Arc::new(next.with_indexes(segment.indexes.after_freeze(&segment.layers)))
                     }
                     _ => Arc::clone(segment),
                 });

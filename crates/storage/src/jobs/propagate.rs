@@ -1,15 +1,15 @@
-//! Writing a segment again with its changes.
+//! Writing segments again with their changes: one, or several small ones as one.
 //!
-//! The segment is written while commits go on. If one of them changed it meanwhile, it is written
-//! again; after a few times, commits wait. Open transactions keep the old names of rows; they are
-//! translated when they commit.
+//! They are written while commits go on. If one of them changed a segment meanwhile, they are
+//! written again; after a few times, commits wait. Open transactions keep the old names of rows;
+//! they are translated when they commit.
 
 use crate::{
-    BLOCK_ROWS, Segment, SegmentVersion, SegmentWriter, Storage, TableView,
+    BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentVersion, SegmentWriter, Storage, TableView,
+    Version,
     canary::{self, Mistake},
     commit::{Core, Replaced},
     record::Record,
-    version::TableVersion,
 };
 use std::{
     ops::Range,
@@ -17,7 +17,7 @@ use std::{
 };
 use volley_connector::TableId;
 use volley_error::Result;
-use volley_pdt::bytes::Output;
+use volley_pdt::{Stamp, Translator, bytes::Output};
 use volley_vector::Batch;
 
 /// How often a segment is written before commits wait.
@@ -34,35 +34,67 @@ impl Storage {
     ///
     /// I/O, corruption, out of memory; nothing has changed then.
     pub fn propagate(&self, table: TableId, segment: u32) -> Result<()> {
+        let find = |version: &Version| {
+            let found = version.tables.get(&table)?.segment(segment)?;
+            (!found.is_clean()).then(|| vec![Arc::clone(found)])
+        };
+        self.rewrite(table, &find)
+    }
+
+    /// Writes segments that follow each other again as one, with their changes. Nothing happens if
+    /// they do not exist any more, or do not follow each other, or have more rows than one segment.
+    ///
+    /// # Errors
+    ///
+    /// As [`Storage::propagate`].
+    pub fn merge(&self, table: TableId, segments: &[u32]) -> Result<()> {
+        let find = |version: &Version| {
+            let all = &version.tables.get(&table)?.segments;
+            let position = all.iter().position(|it| Some(&it.segment.id()) == segments.first())?;
+            let found = all.get(position..position + segments.len())?;
+            let is_same = found.iter().map(|it| it.segment.id()).eq(segments.iter().copied());
+            let rows: u64 = found.iter().map(|it| it.layers.view().rows()).sum();
+            (is_same && rows <= SEGMENT_ROWS_MAX.into()).then(|| found.to_vec())
+        };
+        self.rewrite(table, &find)
+    }
+
+    /// Writes the segments that `find` finds in a version again.
+    fn rewrite(&self, table: TableId, find: FindSegments<'_>) -> Result<()> {
         self.check_writable()?;
         let _job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ATTEMPTS {
-            let version = self.snapshot();
-            let Some(old) = find(version.tables.get(&table), segment) else { return Ok(()) };
-            let written = self.rewrite(table, &old)?;
+            let Some(old) = find(&self.snapshot()) else { return Ok(()) };
+            let written = self.write_again(table, &old)?;
             let mut core = self.core();
-            let version = self.snapshot();
-            let newest = find(version.tables.get(&table), segment);
-            if newest.is_some_and(|it| Arc::ptr_eq(&it, &old)) {
+            let newest = find(&self.snapshot()).unwrap_or_default();
+            let mut pairs = newest.iter().zip(&old);
+            if newest.len() == old.len() && pairs.all(|(a, b)| Arc::ptr_eq(a, b)) {
                 return self.replace(&mut core, table, &old, written);
             }
         }
         let mut core = self.core();
-        let version = self.snapshot();
-        let Some(old) = find(version.tables.get(&table), segment) else { return Ok(()) };
-        let written = self.rewrite(table, &old)?;
+        let Some(old) = find(&self.snapshot()) else { return Ok(()) };
+        let written = self.write_again(table, &old)?;
         self.replace(&mut core, table, &old, written)
     }
 
-    /// Writes the rows of a segment.
-    fn rewrite(&self, table: TableId, old: &Arc<SegmentVersion>) -> Result<Vec<Arc<Segment>>> {
-        let types = Arc::clone(old.layers.write.types());
+    /// Writes the rows of segments.
+    fn write_again(
+        &self,
+        table: TableId,
+        old: &[Arc<SegmentVersion>],
+    ) -> Result<Vec<Arc<Segment>>> {
+        let Some(first) = old.first() else { return Ok(Vec::new()) };
+        let types = Arc::clone(first.layers.write.types());
         let mut writer = SegmentWriter::new(&self.files, table, &types, &self.pool);
-        let view = TableView::of_segment(table, &types, old);
-        for segment in &view.segments {
-            for sids in ranges(old.segment.rows()) {
-                for batch in view.read_in_order(segment, sids)? {
-                    writer.write(&batch)?;
+        for old in old {
+            let view = TableView::of_segment(table, &types, old);
+            for segment in &view.segments {
+                for sids in ranges(old.segment.rows()) {
+                    for batch in view.read_in_order(segment, sids)? {
+                        writer.write(&batch)?;
+                    }
                 }
             }
         }
@@ -73,43 +105,54 @@ impl Storage {
         &self,
         core: &mut Core,
         table: TableId,
-        old: &Arc<SegmentVersion>,
+        old: &[Arc<SegmentVersion>],
         mut written: Vec<Arc<Segment>>,
     ) -> Result<()> {
         let mut version = (*self.snapshot()).clone();
         let before = version.table(table)?;
-        let id = old.segment.id();
-        let is_only = before.segments.len() == 1;
-        if written.is_empty() && (is_only || self.oldest_open().is_some()) {
-            // A table has at least one segment, and open transactions may insert into this one.
+        let ids: Vec<u32> = old.iter().map(|it| it.segment.id()).collect();
+        let are_all = before.segments.len() == old.len();
+        if written.is_empty() && (are_all || self.oldest_open().is_some()) {
+            // A table has at least one segment, and open transactions may insert into these.
             let number = self.ids.next_segment()?;
             written.push(Arc::new(Segment::empty(table, number, before.types.len())));
         }
-        let (by, new) = match written.as_slice() {
-            [one] => {
-                let (translator, layers) = old.layers.translate(&old.layers, version.stamp)?;
-                let segment = SegmentVersion::new(Arc::clone(one), layers, None);
-                (Some((one.id(), translator)), vec![Arc::new(segment)])
-            }
-            several => (None, before.unchanged(several, &self.budget)?),
+        let by = match written.as_slice() {
+            [one] => translators(old, one, version.stamp)?.into_iter().map(Some).collect(),
+            _ => vec![None; old.len()],
         };
-        let next = before.replace(id, new)?;
+        let next = before.replace(&ids, before.unchanged(&written, &self.budget)?)?;
         let mut output = Output::default();
-        let record = Record::Replace { table, old: id, new: written };
+        let record = Record::Replace { table, old: ids.clone(), new: written };
         record.write(&version.catalog, &mut output)?;
         if !canary::makes(Mistake::ReplaceNotLogged) {
             core.append(&output.bytes)?;
         }
-        core.replaced.insert(id, Replaced { by, stamp: version.stamp });
+        let stamp = version.stamp;
+        core.replaced.extend(ids.into_iter().zip(by).map(|(id, by)| (id, Replaced { by, stamp })));
         version.set_table(next);
         self.publish(version);
         Ok(())
     }
 }
 
-/// The segment, if it has changes.
-fn find(table: Option<&Arc<TableVersion>>, segment: u32) -> Option<Arc<SegmentVersion>> {
-    table?.segment(segment).filter(|it| !it.is_clean()).cloned()
+/// Finds the segments to write again.
+type FindSegments<'f> = &'f dyn Fn(&Version) -> Option<Vec<Arc<SegmentVersion>>>;
+
+/// How names of rows of `old` are translated to those of `new`, which has the rows of all.
+fn translators(
+    old: &[Arc<SegmentVersion>],
+    new: &Segment,
+    stamp: Stamp,
+) -> Result<Vec<(u32, Translator)>> {
+    let mut offset = 0;
+    let translator = |it: &Arc<SegmentVersion>| {
+        let (translator, _) = it.layers.translate(&it.layers, stamp)?;
+        let within = translator.within(offset, new.rows())?;
+        offset += it.layers.view().rows() as u32;
+        Ok((new.id(), within))
+    };
+    old.iter().map(translator).collect()
 }
 
 /// Ranges of a segment's rows, each within one block; one that is empty if there are no

@@ -15,7 +15,8 @@ impl Fixture {
     fn new() -> Fixture {
         let folder = tempdir().unwrap();
         let store: Arc<dyn Store> = Arc::new(LocalStore::open(folder.path()).unwrap());
-        let files = ChunkFiles::new(&store, &Arc::new(Ids::default()), 7);
+        let files =
+            ChunkFiles::new(&store, &Arc::new(Ids::default()), 7, &Pool::root("test", None));
         Fixture { _folder: folder, store, files }
     }
 
@@ -71,7 +72,12 @@ fn rows_are_read_as_written() {
         // Descriptors are all that is needed.
         let mut output = Output::default();
         segments[0].write(&types, &mut output).unwrap();
-        let files = ChunkFiles::new(&fixture.store, &Arc::new(Ids::default()), 7);
+        let files = ChunkFiles::new(
+            &fixture.store,
+            &Arc::new(Ids::default()),
+            7,
+            &Pool::root("test", None),
+        );
         let mut input = Input::new(&output.bytes, "segment");
         let segment = Segment::read(&mut input, TableId(3), &types, &files).unwrap();
         input.finish().unwrap();
@@ -125,7 +131,13 @@ fn damaged_and_misdirected_blocks_are_found() {
     let segments = fixture.write(&types, &[Batch::new(vec![column(), column()], 3)]);
     let segment = &segments[0];
     let check = |block: StoredBlock, salt: u64, what: &str| {
-        let file = ChunkFiles::new(&fixture.store, &Arc::new(Ids::default()), salt).file(1);
+        let file = ChunkFiles::new(
+            &fixture.store,
+            &Arc::new(Ids::default()),
+            salt,
+            &Pool::root("test", None),
+        )
+        .file(1);
         let block = StoredBlock { file, ..block };
         let error = block.read(&segment.identity(BlockKind::Column, 0, 0)).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");

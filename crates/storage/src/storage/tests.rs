@@ -1,5 +1,7 @@
 mod full_disk;
 mod hooked_store;
+mod keys;
+mod merges;
 mod reader;
 
 use super::*;
@@ -7,7 +9,7 @@ use crate::{ConflictScope, LocalStore, SegmentWriter, TableChange, TableVersion}
 use std::path::Path;
 use tempfile::tempdir;
 use volley_connector::{RelationEntry, SequenceEntry, TableEntry, TableId};
-use volley_pdt::{PROVISIONAL, RowId, RowName};
+use volley_pdt::{Budget, PROVISIONAL, RowId, RowName};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Vector};
 
@@ -242,7 +244,7 @@ fn keys_conflict() {
         let transaction = storage.begin();
         let mut changes = Changes::new(Arc::clone(transaction.version()));
         insert(&mut changes, table, &batch(0..1));
-        changes.table_mut(table).unwrap().add_keys(&[0], [hash]);
+        changes.table_mut(table).unwrap().add_keys(&[0], [hash], storage.key_budget()).unwrap();
         (transaction, changes)
     };
     let (first, second, third) = (write(1), write(1), write(2));

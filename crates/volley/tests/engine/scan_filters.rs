@@ -1,6 +1,7 @@
 //! Queries with and without dynamic filters of scans.
 
 mod joins;
+mod keys;
 mod top_n;
 
 use volley::{Session, Value};
