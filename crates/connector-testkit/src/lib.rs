@@ -13,6 +13,7 @@
 mod check;
 mod database;
 mod definitions;
+mod sinks;
 mod turns;
 
 pub use check::rows;

@@ -31,4 +31,4 @@ pub use statement::{
     Alteration, CopiedText, CopyFrom, DropKind, MacroDefinition, MacroParameter, Query,
     SequenceDefinition, Statement, TransactionStep, TypeDefinition,
 };
-pub use write::{Check, MergeAction, Write, WriteKind};
+pub use write::{Check, Write};
