@@ -192,6 +192,14 @@ impl ConvertedSource {
         Ok(if batch.rows() == 0 { SourceStep::Progress } else { SourceStep::Batch(batch) })
     }
 
+    /// As [`Source::chunk`](volley_connector::Source::chunk).
+    pub fn chunk(&self) -> u32 {
+        match self.current.as_ref().map(|it| &it.reader) {
+            Some(Reader::Text(reader)) => reader.chunk(),
+            _ => 0,
+        }
+    }
+
     /// The needed columns of the rows that were read.
     fn complete(&mut self, read: Batch) -> Result<Batch> {
         let Some(current) = &mut self.current else {

@@ -132,6 +132,13 @@ impl Source for FileSource {
         Ok(step)
     }
 
+    fn chunk(&self) -> u32 {
+        match self.current {
+            Current::Converted => self.converted.as_ref().map_or(0, ConvertedSource::chunk),
+            _ => 0,
+        }
+    }
+
     fn metrics(&self) -> ScanMetrics {
         let mut metrics = ScanMetrics::default();
         self.groups.iter().for_each(|it| metrics += it.metrics());

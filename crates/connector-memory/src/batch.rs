@@ -50,6 +50,24 @@ impl StoredBatch {
         })
     }
 
+    /// As [`StoredBatch::new`], but flat columns are shared with their owner and not charged.
+    pub fn sharing(columns: Vec<Vector>, rows: usize, pool: &Pool) -> Result<StoredBatch> {
+        let mut copied_bytes = 0;
+        let mut flat = Vec::with_capacity(columns.len());
+        for column in columns {
+            let is_shared = column.flat_values().is_some();
+            let column = column.flatten()?;
+            copied_bytes += if is_shared { 0 } else { column.retained_bytes() };
+            flat.push(column);
+        }
+        Ok(StoredBatch {
+            charges: vec![charged(copied_bytes, pool)?; flat.len()],
+            batch: Batch::new(flat, rows),
+            live: None,
+            indexes: KeyIndexes::default(),
+        })
+    }
+
     /// The rows, deleted ones included.
     pub fn batch(&self) -> &Batch {
         &self.batch

@@ -28,8 +28,9 @@ use std::{
     },
 };
 use volley_connector::{
-    Access, CatalogSnapshot, Changed, Database, Definition, Mark, RowChanges, SequenceId, Snapshot,
-    Table, TableId, TableWriter, Transaction, WriteGuard, WriteLock,
+    Access, CatalogSnapshot, ChangeCollector, Changed, Database, Definition, Mark, RowChanges,
+    SequenceId, Snapshot, Table, TableId, TableWriter, Transaction, WriteGuard, WriteKind,
+    WriteLock,
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
@@ -197,23 +198,25 @@ impl Transaction for MemoryTransaction {
         self.replace(table, |it| it.change(changes))
     }
 
-    fn writer(&self, table: TableId, _pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+    fn writer(
+        &self,
+        table: TableId,
+        kind: &WriteKind,
+        pool: &Pool,
+    ) -> Result<Arc<dyn TableWriter>> {
         let table = &self.state.version(table)?.table;
-        Ok(Arc::new(MemoryWriter::new(table.schema().clone(), table.pool())))
+        let inserts = Arc::new(MemoryWriter::new(table.schema().clone(), table.pool()));
+        Ok(Arc::new(ChangeCollector::new(kind.clone(), table.schema(), inserts, pool)))
     }
 
-    fn add(
-        &mut self,
-        table: TableId,
-        writer: Arc<dyn TableWriter>,
-        skipping_keys: &[usize],
-    ) -> Result<Changed> {
+    fn apply(&mut self, table: TableId, writer: Arc<dyn TableWriter>) -> Result<Changed> {
+        let other = || Error::internal("a writer of something else");
         let writer: &dyn Any = &*writer;
-        let writer = writer.downcast_ref::<MemoryWriter>();
-        let writer = writer.ok_or_else(|| Error::internal("a writer of something else"))?;
-        let skipping_keys = skipping_keys.to_vec();
-        let changes = RowChanges { skipping_keys, ..RowChanges::default() };
-        self.replace(table, |it| it.change_and_add(changes, writer.take()))
+        let collector = writer.downcast_ref::<ChangeCollector>().ok_or_else(other)?;
+        let inserts: &dyn Any = &**collector.inserts();
+        let inserts = inserts.downcast_ref::<MemoryWriter>().ok_or_else(other)?;
+        let (changes, _charge) = collector.take()?;
+        self.replace(table, |it| it.change_and_add(changes, inserts.take()))
     }
 
     fn mark(&self) -> Mark {

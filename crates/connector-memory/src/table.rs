@@ -62,6 +62,31 @@ impl MemoryTable {
         })
     }
 
+    /// A table of `batches` whose flat columns are shared with an owner that is charged for them.
+    /// What has to be copied is charged to `pool`.
+    ///
+    /// # Errors
+    ///
+    /// As [`MemoryTable::new`].
+    pub fn sharing(
+        name: impl Into<String>,
+        schema: Schema,
+        batches: Vec<Batch>,
+        pool: &Pool,
+    ) -> Result<MemoryTable> {
+        let table = MemoryTable::new(name, schema, Vec::new(), pool)?;
+        let shared = batches.into_iter().filter(|it| it.rows() > 0).map(|batch| {
+            check_cancelled()?;
+            StoredBatch::sharing(
+                typed_columns(&table.schema, batch.clone()),
+                batch.rows(),
+                &table.pool,
+            )
+        });
+        let shared = shared.collect::<Result<Vec<_>>>()?;
+        Ok(table.with_batches(shared))
+    }
+
     /// The table with promises of which nothing checks whether its rows keep them.
     pub fn with_definition(self, definition: Arc<TableDefinition>) -> MemoryTable {
         MemoryTable { definition, ..self }
@@ -149,13 +174,19 @@ pub(crate) fn own(schema: &Schema, batches: Vec<Batch>, pool: &Pool) -> Result<V
     for batch in batches.into_iter().filter(|it| it.rows() > 0) {
         check_cancelled()?;
         let rows = batch.rows();
-        let columns = batch.into_columns().into_iter().zip(schema.types()).map(|(column, to)| {
-            let is_untyped = *column.data_type() == Type::Unknown;
-            if is_untyped { Vector::nulls(to.clone(), rows) } else { column }
-        });
-        owned.push(StoredBatch::new(columns.collect(), rows, pool)?);
+        owned.push(StoredBatch::new(typed_columns(schema, batch), rows, pool)?);
     }
     Ok(owned)
+}
+
+/// The columns of a batch with the types of the table: NULL has none of its own.
+fn typed_columns(schema: &Schema, batch: Batch) -> Vec<Vector> {
+    let rows = batch.rows();
+    let columns = batch.into_columns().into_iter().zip(schema.types()).map(|(column, to)| {
+        let is_untyped = *column.data_type() == Type::Unknown;
+        if is_untyped { Vector::nulls(to.clone(), rows) } else { column }
+    });
+    columns.collect()
 }
 
 impl Table for MemoryTable {

@@ -2,7 +2,7 @@
 
 use crate::{batch::StoredBatch, table::own};
 use std::sync::{Arc, Mutex, PoisonError};
-use volley_connector::{BatchMerger, RowSink, TableWriter};
+use volley_connector::{BatchIndex, BatchMerger, OrderedParts, RowSink, TableWriter};
 use volley_error::Result;
 use volley_memory::Pool;
 use volley_types::{Schema, Type};
@@ -12,8 +12,14 @@ use volley_vector::Batch;
 pub(crate) struct MemoryWriter {
     schema: Schema,
     pool: Pool,
-    /// Those of each sink.
-    made: Arc<Mutex<Vec<Vec<StoredBatch>>>>,
+    made: Arc<Mutex<Made>>,
+}
+
+/// What the sinks made.
+#[derive(Default)]
+struct Made {
+    batches: OrderedParts<StoredBatch>,
+    sinks: usize,
 }
 
 impl MemoryWriter {
@@ -22,10 +28,10 @@ impl MemoryWriter {
         MemoryWriter { schema, pool: pool.clone(), made: Arc::default() }
     }
 
-    /// The batches of all sinks, in the order in which the sinks were opened.
+    /// The batches of all sinks, in the order of their source.
     pub fn take(&self) -> Vec<StoredBatch> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *made).into_iter().flatten().collect()
+        made.batches.take()
     }
 }
 
@@ -36,10 +42,11 @@ impl TableWriter for MemoryWriter {
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.push(Vec::new());
+        made.sinks += 1;
         let types: Vec<Type> = self.schema.types().cloned().collect();
         Ok(Box::new(MemorySink {
-            sink: made.len() - 1,
+            sink: made.sinks,
+            index: BatchIndex::default(),
             schema: self.schema.clone(),
             pool: self.pool.clone(),
             merger: BatchMerger::new(types),
@@ -50,10 +57,11 @@ impl TableWriter for MemoryWriter {
 
 struct MemorySink {
     sink: usize,
+    index: BatchIndex,
     schema: Schema,
     pool: Pool,
     merger: BatchMerger,
-    made: Arc<Mutex<Vec<Vec<StoredBatch>>>>,
+    made: Arc<Mutex<Made>>,
 }
 
 impl MemorySink {
@@ -61,8 +69,8 @@ impl MemorySink {
         let Some(batch) = batch else { return Ok(()) };
         let stored = own(&self.schema, vec![batch], &self.pool)?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get_mut(self.sink) {
-            made.extend(stored);
+        for batch in stored {
+            made.batches.push(self.index, self.sink, batch);
         }
         Ok(())
     }
@@ -72,6 +80,13 @@ impl RowSink for MemorySink {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let merged = self.merger.push(batch.clone())?;
         self.keep(merged)
+    }
+
+    fn begin(&mut self, index: BatchIndex) -> Result<()> {
+        let merged = self.merger.flush()?;
+        self.keep(merged)?;
+        self.index = index;
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -6,11 +6,11 @@ use crate::{
         removed, rows, updated,
     },
     definitions::Definitions,
-    lookups, turns,
+    sinks, turns,
 };
 use volley_connector::{
-    ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, ObjectKind, RowChanges,
-    TableDefinition, TableId, Transaction,
+    ColumnDefinition, Database, Definition, KeyDefinition, ObjectKind, RowChanges, TableDefinition,
+    TableId, Transaction, WriteKind,
 };
 use volley_error::ErrorKind;
 use volley_memory::Pool;
@@ -24,6 +24,7 @@ pub fn database(database: &dyn Database) {
     let rows = Rows { database };
     rows.are_changed();
     rows.are_received_by_sinks();
+    sinks::receive_changes(database);
     rows.are_isolated();
     rows.go_back_to_marks();
     rows.stay_after_failures();
@@ -121,7 +122,7 @@ impl Rows<'_> {
         define(self.database, create("sunk", definition));
         let table = id(&*done(self.database.snapshot()), "sunk");
         let mut transaction = begin(self.database);
-        let writer = done(transaction.writer(table, &pool));
+        let writer = done(transaction.writer(table, &WriteKind::insert(), &pool));
         assert!(writer.sinks_max() > 1, "one sink for all drivers");
         let (mut first, mut second) = (done(writer.open()), done(writer.open()));
         // A sink that is not finished adds nothing.
@@ -132,7 +133,7 @@ impl Rows<'_> {
         done(second.finish());
         done(first.finish());
         assert!(pairs(&*transaction.snapshot(), table).is_empty(), "rows that were not added");
-        let changed = done(transaction.add(table, writer, &[]));
+        let changed = done(transaction.apply(table, writer));
         assert_eq!(changed.written.iter().map(|it| it.rows()).sum::<usize>(), 4);
         let keys = done(rows(&done(transaction.snapshot().table(table))));
         let keys: Vec<_> = keys.iter().map(|it| it[0].as_i128()).collect();
@@ -142,11 +143,12 @@ impl Rows<'_> {
         // Keys hold, and a transaction that refuses them goes on.
         let mut transaction = begin(self.database);
         let add = |transaction: &mut Box<dyn Transaction>, skipping: &[usize]| {
-            let writer = done(transaction.writer(table, &pool));
+            let kind = WriteKind::Insert { skipping_keys: skipping.to_vec() };
+            let writer = done(transaction.writer(table, &kind, &pool));
             let mut sink = done(writer.open());
             done(sink.write(&batch(&[(4, Some(4)), (5, Some(5))])));
             done(sink.finish());
-            transaction.add(table, writer, skipping)
+            transaction.apply(table, writer)
         };
         refused(add(&mut transaction, &[]), ErrorKind::InvalidValue, "4");
         assert_eq!(

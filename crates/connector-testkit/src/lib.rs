@@ -13,7 +13,7 @@
 mod check;
 mod database;
 mod definitions;
-mod lookups;
+mod sinks;
 mod turns;
 
 pub use check::rows;

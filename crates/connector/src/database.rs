@@ -1,9 +1,9 @@
 //! Databases: tables and other named objects that change by transactions.
 
 use crate::{
-    CatalogSnapshot, Changed, ColumnDefinition, DatabaseSize, DefinedObject, Maintenance,
-    ObjectKind, RowChanges, RowCollector, RowUpdates, SequenceId, StoredBlock, Table,
-    TableDefinition, TableId, TableWriter,
+    CatalogSnapshot, ChangeCollector, Changed, ColumnDefinition, DefinedObject, ObjectKind,
+    RowChanges, RowCollector, RowUpdates, SequenceId, Table, TableDefinition, TableId, TableWriter,
+    WriteKind,
 };
 use std::{any::Any, fmt, sync::Arc};
 use volley_error::{Error, Result};
@@ -135,35 +135,41 @@ pub trait Transaction: Send + fmt::Debug {
     /// Cancelled. Internal: an id of another snapshot.
     fn change(&mut self, table: TableId, changes: RowChanges) -> Result<Changed>;
 
-    /// Receives rows that [`Transaction::add`] adds to a table. Until then they are charged to
-    /// `pool`, or as rows of the table are.
+    /// Receives the rows of a statement, which [`Transaction::apply`] makes changes of a table.
+    /// Existing rows are named by their ids in the snapshot of this moment. Until then the rows are
+    /// charged to `pool`, or as rows of the table are.
     ///
     /// # Errors
     ///
     /// Invalid query: no such table.
-    fn writer(&self, table: TableId, pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+    fn writer(
+        &self,
+        table: TableId,
+        kind: &WriteKind,
+        pool: &Pool,
+    ) -> Result<Arc<dyn TableWriter>> {
         let table = self.snapshot().table(table)?;
-        Ok(Arc::new(RowCollector::new(table.schema(), pool)))
+        let inserts = Arc::new(RowCollector::new(table.schema(), pool));
+        Ok(Arc::new(ChangeCollector::new(kind.clone(), table.schema(), inserts, pool)))
     }
 
-    /// Adds the rows that the sinks of a writer of this transaction received, those of sinks that
-    /// were opened earlier first. `skipping_keys` is that of [`RowChanges`].
+    /// Makes the changes that the sinks of a writer of this transaction received, once all of them
+    /// have finished.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::change`]. Internal: a writer of something else.
-    fn add(
-        &mut self,
-        table: TableId,
-        writer: Arc<dyn TableWriter>,
-        skipping_keys: &[usize],
-    ) -> Result<Changed> {
+    /// As [`Transaction::change`]. Invalid value: a MERGE that changes a row twice. Internal: a
+    /// writer of something else.
+    fn apply(&mut self, table: TableId, writer: Arc<dyn TableWriter>) -> Result<Changed> {
         let writer: &dyn Any = &*writer;
-        let collector = writer.downcast_ref::<RowCollector>();
+        let collector = writer.downcast_ref::<ChangeCollector>();
         let collector = collector.ok_or_else(|| Error::internal("a writer of something else"))?;
-        let (inserted, _charge) = collector.take();
-        let skipping_keys = skipping_keys.to_vec();
-        self.change(table, RowChanges { inserted, skipping_keys, ..RowChanges::default() })
+        let inserts: &dyn Any = &**collector.inserts();
+        let inserts = inserts.downcast_ref::<RowCollector>();
+        let inserts = inserts.ok_or_else(|| Error::internal("a writer of something else"))?;
+        let (changes, _changes_charge) = collector.take()?;
+        let (inserted, _inserts_charge) = inserts.take();
+        self.change(table, RowChanges { inserted, ..changes })
     }
 
     /// Marks the changes so far.

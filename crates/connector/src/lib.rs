@@ -13,6 +13,7 @@
 
 mod bounds;
 mod cancel_check;
+mod change_collector;
 mod conditions;
 mod definition;
 mod key;
@@ -44,6 +45,7 @@ pub use catalog_snapshot::{
     RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId,
     TypeEntry, ViewEntry, keys_of_either, set_or_remove,
 };
+pub use change_collector::ChangeCollector;
 pub use conditions::{Bounding, Conditions};
 pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};
 pub use definition::{
@@ -58,9 +60,9 @@ pub use maintenance::{DatabaseSize, Maintenance, StoredBlock};
 pub use open_database::{DatabaseOpener, DatabaseSource, WriteAccess};
 pub use plan_table::PlanTable;
 pub use prune::{bounded_columns, may_join, may_match};
-pub use row_changes::{Changed, RowChanges, RowUpdates};
-pub use row_collector::{BatchMerger, RowCollector};
-pub use sink::{RowSink, SinkFactory, SinkRegistry, TableWriter};
+pub use row_changes::{Changed, MergeAction, RowChanges, RowUpdates, WriteKind};
+pub use row_collector::{BatchMerger, OrderedParts, RowCollector};
+pub use sink::{BatchIndex, RowSink, SinkFactory, SinkRegistry, TableWriter};
 pub use source::{Scan, ScanMetrics, Source, SourceStep};
 pub use split::{ListedSplits, Split, SplitReader, SplitSource, SplitStep, SplitWriter};
 pub use statistics::{ColumnStatistics, TableStatistics};

@@ -20,6 +20,75 @@ pub struct RowChanges {
     pub skipping_keys: Vec<usize>,
 }
 
+/// What the rows are that a statement writes to a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteKind {
+    /// Rows to add: the columns of the table.
+    Insert {
+        /// The keys of the table, by position, for which rows that are there already are left out.
+        skipping_keys: Vec<usize>,
+    },
+    /// The ids of rows to remove; the same may come several times.
+    Delete,
+    /// The ids of rows to change, then the new values of these columns. When an id comes several
+    /// times, any of its rows holds.
+    Update {
+        /// By position in the table.
+        columns: Vec<usize>,
+    },
+    /// An id, an action ([`MergeAction`] as INTEGER), then all columns of the table. An id that
+    /// comes several times is an error.
+    Merge {
+        /// What the statement is, for that error.
+        statement: &'static str,
+    },
+}
+
+/// What to do with a row of MERGE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeAction {
+    /// Add it; it has no id.
+    Insert,
+    /// Change the one with the id.
+    Update,
+    /// Remove the one with the id.
+    Delete,
+}
+
+impl WriteKind {
+    /// Rows to add, all of them.
+    pub fn insert() -> WriteKind {
+        WriteKind::Insert { skipping_keys: Vec::new() }
+    }
+}
+
+impl MergeAction {
+    /// The number that represents it.
+    pub fn code(self) -> i32 {
+        match self {
+            MergeAction::Insert => 0,
+            MergeAction::Update => 1,
+            MergeAction::Delete => 2,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            MergeAction::Insert => "INSERT",
+            MergeAction::Update => "UPDATE",
+            MergeAction::Delete => "DELETE",
+        }
+    }
+
+    /// The meaning of the number.
+    pub fn of_code(code: i32) -> Option<MergeAction> {
+        [MergeAction::Insert, MergeAction::Update, MergeAction::Delete]
+            .into_iter()
+            .find(|it| it.code() == code)
+    }
+}
+
 /// New values of some rows.
 #[derive(Debug)]
 pub struct RowUpdates {

@@ -1,6 +1,6 @@
 //! Rows that are collected before they are added to a table.
 
-use crate::{RowSink, TableWriter};
+use crate::{BatchIndex, RowSink, TableWriter};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
@@ -64,7 +64,32 @@ impl BatchMerger {
     }
 }
 
-/// Collects rows in memory, in the order of the sinks. A transaction without a writer of its own
+/// What the sinks of a table made, in the order of their source.
+#[derive(Debug)]
+pub struct OrderedParts<T>(Vec<(BatchIndex, usize, T)>);
+
+impl<T> Default for OrderedParts<T> {
+    fn default() -> OrderedParts<T> {
+        OrderedParts(Vec::new())
+    }
+}
+
+impl<T> OrderedParts<T> {
+    /// Adds what sink number `sink` made of rows at an index, behind what it made before.
+    pub fn push(&mut self, index: BatchIndex, sink: usize, part: T) {
+        self.0.push((index, sink, part));
+    }
+
+    /// All of them in their order.
+    pub fn take(&mut self) -> Vec<T> {
+        let mut parts = std::mem::take(&mut self.0);
+        // Those of one sink and index keep their order.
+        parts.sort_by_key(|it| (it.0, it.1));
+        parts.into_iter().map(|it| it.2).collect()
+    }
+}
+
+/// Collects rows in memory, in the order of their source. A transaction without a writer of its own
 /// adds them to a table afterwards.
 #[derive(Debug)]
 pub struct RowCollector {
@@ -72,17 +97,19 @@ pub struct RowCollector {
     collected: Arc<Mutex<Collected>>,
 }
 
-/// The batches of each sink, and what they are charged to.
+/// The batches of all sinks, and what they are charged to.
 #[derive(Debug)]
 struct Collected {
-    batches: Vec<Vec<Batch>>,
+    batches: OrderedParts<Batch>,
+    sinks: usize,
     charge: Reservation,
 }
 
 impl RowCollector {
     /// Collects rows with these columns, charged to `pool`.
     pub fn new(columns: &Schema, pool: &Pool) -> RowCollector {
-        let collected = Collected { batches: Vec::new(), charge: pool.reservation() };
+        let collected =
+            Collected { batches: OrderedParts::default(), sinks: 0, charge: pool.reservation() };
         let types = columns.types().cloned().collect();
         RowCollector { types, collected: Arc::new(Mutex::new(collected)) }
     }
@@ -90,7 +117,7 @@ impl RowCollector {
     /// The rows of all sinks that were finished, with their charge.
     pub fn take(&self) -> (Vec<Batch>, Reservation) {
         let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
-        let batches = std::mem::take(&mut collected.batches).into_iter().flatten().collect();
+        let batches = collected.batches.take();
         let empty = collected.charge.pool().reservation();
         (batches, std::mem::replace(&mut collected.charge, empty))
     }
@@ -103,9 +130,10 @@ impl TableWriter for RowCollector {
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
-        collected.batches.push(Vec::new());
+        collected.sinks += 1;
         Ok(Box::new(CollectorSink {
-            sink: collected.batches.len() - 1,
+            sink: collected.sinks,
+            index: BatchIndex::default(),
             merger: BatchMerger::new(self.types.clone()),
             collected: Arc::clone(&self.collected),
         }))
@@ -114,6 +142,7 @@ impl TableWriter for RowCollector {
 
 struct CollectorSink {
     sink: usize,
+    index: BatchIndex,
     merger: BatchMerger,
     collected: Arc<Mutex<Collected>>,
 }
@@ -123,9 +152,7 @@ impl CollectorSink {
         let Some(batch) = batch else { return Ok(()) };
         let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
         collected.charge.grow(batch.retained_bytes())?;
-        if let Some(own) = collected.batches.get_mut(self.sink) {
-            own.push(batch);
-        }
+        collected.batches.push(self.index, self.sink, batch);
         Ok(())
     }
 }
@@ -134,6 +161,13 @@ impl RowSink for CollectorSink {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let merged = self.merger.push(batch.clone())?;
         self.keep(merged)
+    }
+
+    fn begin(&mut self, index: BatchIndex) -> Result<()> {
+        let merged = self.merger.flush()?;
+        self.keep(merged)?;
+        self.index = index;
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {

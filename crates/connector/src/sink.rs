@@ -6,6 +6,11 @@ use volley_plan::WriteTarget;
 use volley_types::{Schema, nearest_name};
 use volley_vector::Batch;
 
+/// Where batches are in the order of the source that they come from. Batches of one index come from
+/// one driver, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BatchIndex(pub u64);
+
 /// Writes batches to one place. Who gives it batches charges its memory.
 pub trait RowSink: Send {
     /// Appends the rows of a batch.
@@ -14,6 +19,16 @@ pub trait RowSink: Send {
     ///
     /// I/O.
     fn write(&mut self, batch: &Batch) -> Result<()>;
+
+    /// The batches from now on are at this index, which is above the one before. A sink of rows
+    /// whose order does not count ignores it.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowSink::write`].
+    fn begin(&mut self, _index: BatchIndex) -> Result<()> {
+        Ok(())
+    }
 
     /// Completes the output and makes it visible. Without this call nothing appears.
     ///
@@ -49,7 +64,8 @@ pub trait TableWriter: Any + Send + Sync {
         1
     }
 
-    /// Opens a sink for a driver. The rows of a sink that is opened earlier come first.
+    /// Opens a sink for a driver. Rows are ordered by [`RowSink::begin`]; at the same index, those
+    /// of a sink that is opened earlier come first.
     ///
     /// # Errors
     ///

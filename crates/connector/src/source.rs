@@ -57,6 +57,12 @@ pub trait Source: Send {
     /// I/O, corruption, out of memory, an error of a filter.
     fn step(&mut self, waker: &Waker) -> Result<SourceStep>;
 
+    /// Of a split that several drivers share ([`Split::readers_max`]): the number of the chunk that
+    /// the rows of the last step come from. Numbers ascend in the order of the rows.
+    fn chunk(&self) -> u32 {
+        0
+    }
+
     /// What was read and skipped so far.
     fn metrics(&self) -> ScanMetrics;
 }

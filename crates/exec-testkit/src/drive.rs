@@ -25,6 +25,7 @@ pub fn operator_context(
         drivers,
         batch_rows,
         dynamic_filters: true,
+        row_order: volley_exec::RowOrder::Any,
         spill_always: false,
         sizes: StateSizes::SMALL,
         ports: Arc::default(),
@@ -63,7 +64,7 @@ pub fn drive(operator: &mut dyn Operator, batches: Vec<Batch>) -> Result<Vec<Bat
                 Some(batch) => operator.accept(batch)?,
                 None => operator.finish_input()?,
             },
-            Step::Yield => {}
+            Step::Yield | Step::EndOfSplit => {}
             Step::Blocked(_) => std::thread::park(),
             Step::Finished => return Ok(output),
         }

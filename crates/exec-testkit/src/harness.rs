@@ -73,6 +73,7 @@ impl Harness {
             drivers: 1,
             batch_rows,
             dynamic_filters: true,
+            row_order: volley_exec::RowOrder::Any,
             spill_always: false,
             sizes: StateSizes::SMALL,
             ports: Arc::default(),
@@ -136,7 +137,7 @@ impl Harness {
                         self.operator.finish_input()?;
                     }
                 },
-                Step::Yield => {}
+                Step::Yield | Step::EndOfSplit => {}
                 Step::Blocked(why) => panic!("blocked on {why}"),
                 Step::Finished => return Ok(output),
             }

@@ -101,6 +101,7 @@ impl Runner {
             drivers: setup.drivers,
             batch_rows: setup.batch_rows,
             dynamic_filters: true,
+            row_order: volley_exec::RowOrder::Any,
             spill_always: setup.spill_always,
             sizes: StateSizes::SMALL,
             ports: TaskPorts::default(),

@@ -7,6 +7,7 @@
 //!   NeedInput      the cursor moves to the operator before
 //!   Finished       this one and all before it are dropped; the next one's input is finished, and
 //!                  the cursor moves there; past the sink, the driver is done
+//!   EndOfSplit     the next operators are told, up to one that holds rows; the cursor moves there
 //!   Yield          the cursor stays; the driver looks up
 //!   Blocked        the cursor stays; the driver leaves its thread
 //! ```
@@ -277,7 +278,24 @@ impl Chain {
                 self.called = self.cursor;
                 self.stages[self.cursor].operator.as_mut().map_or(Ok(()), |it| it.finish_input())
             }
+            Step::EndOfSplit => {
+                self.end_split();
+                Ok(())
+            }
             Step::Yield | Step::Blocked(_) => Ok(()),
+        }
+    }
+
+    /// Tells the operators after the cursor that the rows of a part of the source have come, up to
+    /// the first one that holds rows: it outputs them next. The cursor goes to the sink else.
+    fn end_split(&mut self) {
+        while self.cursor + 1 < self.stages.len() {
+            self.cursor += 1;
+            self.called = self.cursor;
+            let operator = self.stages[self.cursor].operator.as_mut();
+            if operator.is_some_and(|it| it.end_split()) {
+                return;
+            }
         }
     }
 }

@@ -27,6 +27,8 @@ mod sink;
 mod queue_ends;
 mod local_exchange;
 mod local_merge;
+mod source_order;
+mod ordered_exchange;
 mod result_queue;
 mod lowering;
 mod nested;
@@ -45,9 +47,12 @@ pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegi
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
-pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use pipeline::{
+    FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, RowOrder, TaskContext,
+};
 pub use queue_ends::{QueueSink, QueueSource};
 pub use sink::{BatchSink, SinkOperator};
+pub use source_order::SourceOrder;
 pub use statistics::{
     NodeStatistics, OperatorStatistics, SPLITS_DONE, SPLITS_TOTAL, StepRecords, TaskStatistics,
 };

@@ -15,9 +15,11 @@ use crate::{
     Operator, OperatorContext, PipelineBuilder, TaskContext,
     local_exchange::{Partitioning, exchange},
     local_merge::{MergeReceiver, merge_queues},
+    ordered_exchange::OrderedExchange,
     pipeline::{FusedOperator, OperatorSpec},
     queue_ends::QueueSink,
     result_queue::ResultQueue,
+    source_order::SourceOrder,
     task::{OpenPorts, Output, SplitReceiver},
     task_input::{InputQueue, TaskInputReader},
 };
@@ -60,6 +62,9 @@ pub(crate) fn lower(
 ) -> Result<LoweredPlan> {
     let mut cx = Lowering::new(task, registry);
     let mut last = cx.lower_plan(plan)?;
+    if last.order.is_some() {
+        last = cx.gather(last);
+    }
     let types: Vec<Type> = plan.schema().types().cloned().collect();
     let output = match &task.ports.output {
         Some(output) => {
@@ -226,6 +231,7 @@ impl Lowering {
             operators: Vec::new(),
             drivers: drivers.max(1),
             partitioned_by: None,
+            order: None,
             fused: None,
         };
         self.add_in_pool(&mut pipeline, name, pool, factory);
@@ -257,6 +263,7 @@ impl Lowering {
         pipeline.operators.push(OperatorSpec { node, name, pool, factory });
         // The operator may have moved or dropped columns; its lowering function knows better.
         pipeline.partitioned_by = None;
+        pipeline.order = None;
     }
 
     /// Takes a pipeline that ends with a sink: it is complete and will run.
@@ -270,7 +277,38 @@ impl Lowering {
         if pipeline.drivers == 1 {
             return pipeline;
         }
+        if pipeline.order.is_some() {
+            return self.ordered_exchange(vec![pipeline], 1);
+        }
         self.exchange(vec![pipeline], 1, &Partitioning::Single)
+    }
+
+    /// As [`Lowering::exchange`] of pipelines that have an order, or one driver: the rows of each
+    /// input in their order, and behind those of the inputs before it.
+    pub fn ordered_exchange(
+        &mut self,
+        inputs: Vec<PipelineBuilder>,
+        drivers: usize,
+    ) -> PipelineBuilder {
+        let mut inputs = inputs;
+        inputs.iter_mut().for_each(|it| self.close_fused(it));
+        let senders = inputs.iter().map(PipelineBuilder::drivers).sum();
+        let order = |it: &PipelineBuilder| match &it.order {
+            Some(order) => Arc::clone(order),
+            None => SourceOrder::new(it.drivers),
+        };
+        let pool = self.pool("ordered exchange");
+        let orders = inputs.iter().map(order).collect();
+        let exchange = OrderedExchange::new(orders, senders, drivers, &pool);
+        for (index, mut input) in inputs.into_iter().enumerate() {
+            let name = "ordered exchange sender";
+            self.add_in_pool(&mut input, name, pool.clone(), exchange.senders(index));
+            self.seal(input);
+        }
+        let order = exchange.order.clone();
+        let mut output = self.source("ordered exchange receiver", drivers, exchange.receivers());
+        output.order = order;
+        output
     }
 
     /// The same rows, those with equal `keys` in the same driver: the pipeline itself if it has one
@@ -368,9 +406,11 @@ impl Lowering {
     pub fn close_fused(&mut self, pipeline: &mut PipelineBuilder) {
         let Some(fused) = pipeline.fused.take() else { return };
         let partitioned_by = fused.partitioned_by(pipeline.partitioned_by.take());
+        let order = pipeline.order.take().filter(|_| fused.keeps_order());
         let node = std::mem::replace(&mut self.node, fused.node());
         self.add(pipeline, fused.name(), fused.into_factory());
         self.node = node;
         pipeline.partitioned_by = partitioned_by;
+        pipeline.order = order;
     }
 }

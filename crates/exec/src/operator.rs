@@ -26,6 +26,14 @@ pub trait Operator: Send {
     /// Any; the task fails with it.
     fn finish_input(&mut self) -> Result<()>;
 
+    /// The rows of one part of the source have come, and those of the next part may follow. Called
+    /// only after `step` returned [`Step::NeedInput`], in pipelines that keep the order of their
+    /// source. Answers whether rows are held: the operator outputs them, and then answers
+    /// [`Step::EndOfSplit`].
+    fn end_split(&mut self) -> bool {
+        false
+    }
+
     /// Advances by about one batch of work (at most a few milliseconds), or says why it cannot.
     ///
     /// # Errors
@@ -79,6 +87,8 @@ pub enum Step {
     Output(Batch),
     /// Nothing more to say until `accept` or `finish_input`. Sources never answer this.
     NeedInput,
+    /// All rows of a part of the source were output; see [`Operator::end_split`].
+    EndOfSplit,
     /// Worked, and wants to go on; lets the driver look up (cancellation, fairness).
     Yield,
     /// Off the CPU until the waker fires; the reason feeds the statistics.

@@ -18,7 +18,7 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`volley_state::Promise`], [`volley_state::Barrier`]).
 
-use crate::{KeptExprs, Operator, OperatorMetrics, StepRecords, TaskPorts};
+use crate::{KeptExprs, Operator, OperatorMetrics, SourceOrder, StepRecords, TaskPorts};
 use std::{any::Any, sync::Arc};
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
@@ -67,6 +67,8 @@ pub struct TaskContext {
     pub batch_rows: usize,
     /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether rows keep the order of their source.
+    pub row_order: RowOrder,
     /// Whether operators that can spill do so before every step: for tests.
     pub spill_always: bool,
     /// Where state works in another way.
@@ -93,6 +95,16 @@ impl TaskContext {
     }
 }
 
+/// The order of rows where a plan says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOrder {
+    /// Any.
+    Any,
+    /// That of the source, through nodes that work on rows one by one: result, LIMIT and table
+    /// writes get them as one driver would read them.
+    OfSource,
+}
+
 /// An operator of a pipeline, not yet made.
 pub(crate) struct OperatorSpec {
     /// The plan node it belongs to.
@@ -110,6 +122,11 @@ pub struct PipelineBuilder {
     /// of them are in the same driver. An operator that is added clears it; a lowering function
     /// that knows where the columns are afterwards sets it again.
     pub partitioned_by: Option<Vec<usize>>,
+    /// Which part of the source each driver works on, if rows are to keep the order of the source
+    /// and there are several drivers. An operator that is added clears it; a lowering function sets
+    /// it again if the operator outputs rows in the order of its input, and holds none over
+    /// [`Operator::end_split`].
+    pub order: Option<Arc<SourceOrder>>,
     /// An operator at the end of the pipeline that may still grow.
     pub(crate) fused: Option<Box<dyn FusedOperator>>,
 }
@@ -125,6 +142,11 @@ pub trait FusedOperator: Any {
 
     /// By which of its output columns rows are spread, when its input is spread by `input`.
     fn partitioned_by(&self, input: Option<Vec<usize>>) -> Option<Vec<usize>>;
+
+    /// Whether rows keep the order of the source, as [`PipelineBuilder::order`] says.
+    fn keeps_order(&self) -> bool {
+        false
+    }
 
     /// What makes the operator.
     fn into_factory(self: Box<Self>) -> OperatorFactory;

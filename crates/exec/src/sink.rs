@@ -33,6 +33,9 @@ pub trait BatchSink: Send {
         false
     }
 
+    /// As [`Operator::end_split`]; a sink holds no rows.
+    fn end_split(&mut self) {}
+
     /// Tells that no more comes. Called once.
     ///
     /// # Errors
@@ -80,6 +83,11 @@ impl<S: BatchSink> Operator for SinkOperator<S> {
     fn finish_input(&mut self) -> Result<()> {
         self.input_done = true;
         Ok(())
+    }
+
+    fn end_split(&mut self) -> bool {
+        self.sink.end_split();
+        false
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {

@@ -12,8 +12,9 @@ use shared::Ending;
 pub(crate) use shared::{Output, TaskDriver, TaskShared};
 
 use crate::{
-    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskInput, TaskStatistics,
-    driver::Driver, lowering::lower, make_chains::make_chains, statistics::OperatorRecord,
+    Executor, LoweringRegistry, Priority, RowOrder, StepRecords, TaskContext, TaskInput,
+    TaskStatistics, driver::Driver, lowering::lower, make_chains::make_chains,
+    statistics::OperatorRecord,
 };
 use batch_rows::batch_rows;
 use std::{
@@ -57,6 +58,8 @@ pub struct TaskConfig {
     pub batch_rows: usize,
     /// Whether joins, and TopN nodes, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether rows keep the order of their source.
+    pub row_order: RowOrder,
     /// Whether operators that can spill do so before every step, short of memory or not: for tests.
     pub spill_always: bool,
     /// Where state works in another way: [`StateSizes::NORMAL`], but in tests.
@@ -82,7 +85,7 @@ pub struct TaskConfig {
 /// use std::sync::Arc;
 /// use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};
 /// use volley_error::{Error, Result};
-/// use volley_exec::{Executor, Priority, Task, TaskConfig, TaskPorts};
+/// use volley_exec::{Executor, Priority, RowOrder, Task, TaskConfig, TaskPorts};
 /// use volley_function::{QueryConstants, Registry};
 /// use volley_memory::{Pool, spill::SpillSpace};
 /// use volley_plan::{PlanBuilder, TableHandle, WriteTarget};
@@ -121,6 +124,7 @@ pub struct TaskConfig {
 ///     drivers: 2,
 ///     batch_rows: 1024,
 ///     dynamic_filters: true,
+///     row_order: RowOrder::Any,
 ///     spill_always: false,
 ///     sizes: StateSizes::NORMAL,
 ///     ports: TaskPorts::default(),
@@ -172,6 +176,7 @@ impl Task {
             drivers: config.drivers.max(1),
             batch_rows: batch_rows(&plan, config.batch_rows),
             dynamic_filters: config.dynamic_filters,
+            row_order: config.row_order,
             spill_always: config.spill_always,
             sizes: config.sizes,
             ports: Arc::new(config.ports),

@@ -177,6 +177,7 @@ fn run(plan: &Arc<PlanNode>, tables: &Arc<Tables>, threads: usize) -> Result<(f6
             drivers: threads,
             batch_rows: BATCH_ROWS,
             dynamic_filters: true,
+            row_order: volley_exec::RowOrder::Any,
             spill_always: false,
             sizes: StateSizes::NORMAL,
             ports: TaskPorts::default(),

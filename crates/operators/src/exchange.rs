@@ -1,6 +1,6 @@
 //! LocalExchange and Union: the queues between drivers are those of the lowering.
 
-use crate::registration::wrong_node;
+use crate::{registration::wrong_node, row_order::RowOrders};
 use volley_error::{Error, Result};
 use volley_exec::{Inputs, Lowering, Partitioning, PipelineBuilder};
 use volley_plan::{ExchangeKind, PlanNode};
@@ -18,6 +18,9 @@ pub(crate) fn lower(
             let drivers = cx.task().drivers;
             if drivers == 1 && input.drivers() == 1 {
                 return Ok(input);
+            }
+            if RowOrders::is_needed(cx) && has_order(&input) {
+                return Ok(cx.ordered_exchange(vec![input], drivers));
             }
             cx.exchange(vec![input], drivers, &Partitioning::Any)
         }
@@ -43,7 +46,15 @@ pub(crate) fn lower_union(
         1 => inputs.pop().ok_or_else(|| Error::internal("a union without inputs")),
         _ => {
             let drivers = cx.task().drivers;
+            if RowOrders::is_needed(cx) && inputs.iter().all(has_order) {
+                return Ok(cx.ordered_exchange(inputs, drivers));
+            }
             Ok(cx.exchange(inputs, drivers, &Partitioning::Any))
         }
     }
+}
+
+/// Whether rows come in an order.
+fn has_order(input: &PipelineBuilder) -> bool {
+    input.drivers() == 1 || input.order.is_some()
 }

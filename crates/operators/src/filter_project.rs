@@ -62,6 +62,8 @@ pub struct FilterProject {
     /// What results of the last slice took, those on the way among them; small ones do not count.
     slice_bytes: usize,
     pending: Option<Batch>,
+    /// Whether the rows that are held are the last ones of a part of the source.
+    ends_split: bool,
     input_done: bool,
 }
 
@@ -98,6 +100,7 @@ impl FilterProject {
             slice_rows: if computes_strings { FIRST_SLICE_ROWS } else { usize::MAX },
             slice_bytes: 0,
             pending: None,
+            ends_split: false,
             input_done: false,
         })
     }
@@ -236,7 +239,17 @@ impl Operator for FilterProject {
         Ok(())
     }
 
+    fn end_split(&mut self) -> bool {
+        self.ends_split = self.coalescer.as_ref().is_some_and(|it| it.rows() > 0);
+        self.ends_split
+    }
+
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        if self.ends_split {
+            let held = self.coalescer.as_mut().map_or(Ok(None), Coalescer::flush)?;
+            self.ends_split = held.is_some();
+            return Ok(held.map_or(Step::EndOfSplit, Step::Output));
+        }
         if let Some(batch) = self.pending.take() {
             let output = match self.process_slice(batch)? {
                 Some(batch) => self.coalesce(batch)?,

@@ -2,6 +2,8 @@
 //!
 //! Every batch is emitted once per set. Values are not copied: the columns of all these batches are
 //! the same, except for keys that a set lacks, which are constant nulls.
+//!
+//! Where the order of rows counts, as of UNPIVOT, the repetitions of a row follow each other.
 
 mod lower;
 #[cfg(test)]
@@ -17,7 +19,7 @@ use volley_error::Result;
 use volley_exec::{Operator, Step, StepContext};
 use volley_plan::GroupingSet;
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, ScalarBuffer, Vector};
 
 /// What to repeat.
 pub(crate) struct GroupIdSpec {
@@ -25,6 +27,9 @@ pub(crate) struct GroupIdSpec {
     pub keys: Vec<usize>,
     pub sets: Vec<GroupingSet>,
     pub extra_rows: bool,
+    /// How many rows of the input are repeated at once, each of them with all sets. `None`: all
+    /// rows of a batch, set by set. Only without keys and extra rows.
+    pub rows_in_order: Option<usize>,
     /// The types of the output columns.
     pub types: Vec<Type>,
 }
@@ -43,6 +48,8 @@ enum Pending {
     Nothing,
     /// A batch, from this set on.
     Batch(Batch, usize),
+    /// A batch, from this row on.
+    Rows(Batch, usize),
     /// The extra rows, from this set on.
     Extra(usize),
 }
@@ -61,6 +68,12 @@ impl GroupId {
                 let set = self.spec.sets.get(*next)?;
                 *next += 1;
                 Some(self.spec.of_set(set, batch))
+            }
+            Pending::Rows(batch, next) => {
+                let rows = self.spec.rows_in_order.unwrap_or(1).min(batch.rows() - *next);
+                let rows = (rows > 0).then(|| batch.slice(*next, rows))?;
+                *next += rows.rows();
+                Some(self.spec.of_all_sets(&rows))
             }
             Pending::Extra(next) => {
                 let mut rest = self.spec.sets.get(*next..)?.iter();
@@ -92,6 +105,17 @@ impl GroupIdSpec {
         Batch::new(columns, rows)
     }
 
+    /// Each row of a batch once per set.
+    fn of_all_sets(&self, batch: &Batch) -> Batch {
+        let sets = self.sets.len();
+        let rows = batch.rows() * sets;
+        let codes: ScalarBuffer<u32> = (0..rows).map(|it| (it / sets) as u32).collect();
+        let mut columns = batch.wrap(&codes).into_columns();
+        let ids: Vec<i64> = self.sets.iter().map(|it| it.id).cycle().take(rows).collect();
+        columns.push(Vector::native::<i64>(Type::BigInt, ids, None));
+        Batch::new(columns, rows)
+    }
+
     /// A row of nulls, for one set.
     fn extra_row(&self, set: &GroupingSet) -> Batch {
         let id = self.types.len().saturating_sub(2);
@@ -109,7 +133,11 @@ impl Operator for GroupId {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Pending::Batch(input.loaded()?, 0);
+        let input = input.loaded()?;
+        self.pending = match self.spec.rows_in_order {
+            Some(_) => Pending::Rows(input, 0),
+            None => Pending::Batch(input, 0),
+        };
         Ok(())
     }
 

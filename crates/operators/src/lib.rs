@@ -31,6 +31,7 @@ mod top_n;
 mod limit;
 mod group_limit;
 mod repeat;
+mod row_order;
 mod unnest;
 mod sample;
 mod unique_id;

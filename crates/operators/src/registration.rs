@@ -3,7 +3,8 @@
 use crate::{
     aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
     group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, recursion, repeat,
-    sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest, values, window,
+    row_order, sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest,
+    values, window,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Fusion, Inputs, Lowering, LoweringRegistry, PipelineBuilder};
@@ -62,6 +63,7 @@ pub fn register(registry: &mut LoweringRegistry) -> Result<()> {
     registry.skip_input("HashJoin", hash_join::skipped_input)?;
     registry.skip_input("RecursiveUnion", recursion::skipped_input)?;
     registry.before_plan(dynamic_filters::find);
+    registry.before_plan(row_order::find);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Reads a table: drivers take splits from one queue, each with a source of its own.
 
 mod lower;
+mod ordered;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ mod tests;
 pub(crate) use lower::lower;
 
 use crate::dynamic_filters::JoinFilter;
+use ordered::Ordered;
 use queue::{SplitOrigin, SplitQueue, Taken};
 use std::{
     sync::Arc,
@@ -16,8 +18,8 @@ use std::{
 use volley_connector::{Source, SourceStep};
 use volley_error::{Error, Result};
 use volley_exec::{
-    BlockedOn, Operator, OperatorContext, OperatorMetrics, SPLITS_DONE, SPLITS_TOTAL, Step,
-    StepContext,
+    BlockedOn, Operator, OperatorContext, OperatorMetrics, SPLITS_DONE, SPLITS_TOTAL, SourceOrder,
+    Step, StepContext,
 };
 use volley_vector::Batch;
 
@@ -28,20 +30,34 @@ pub struct TableScan {
     source: Option<Box<dyn Source>>,
     /// Whether the source has a split that it is not done with.
     reading: bool,
+    /// What rows are at, where that counts.
+    ordered: Option<Ordered>,
     /// The first driver counts the splits and what listing them skipped.
     is_first: bool,
     metrics: Arc<OperatorMetrics>,
 }
 
 impl TableScan {
-    /// A driver's reader of the queue's splits.
-    pub fn new(queue: &Arc<SplitQueue>, cx: &OperatorContext) -> TableScan {
+    /// A driver's reader of the queue's splits; `order` is that of the pipeline.
+    pub fn new(
+        queue: &Arc<SplitQueue>,
+        order: Option<&Arc<SourceOrder>>,
+        cx: &OperatorContext,
+    ) -> TableScan {
         let metrics = Arc::clone(&cx.metrics);
         let is_first = cx.driver == 0;
         if is_first {
             metrics.set(SPLITS_TOTAL, queue.total());
         }
-        TableScan { queue: Arc::clone(queue), source: None, reading: false, is_first, metrics }
+        let ordered = order.map(|it| Ordered::new(it, cx.driver));
+        TableScan {
+            queue: Arc::clone(queue),
+            source: None,
+            reading: false,
+            ordered,
+            is_first,
+            metrics,
+        }
     }
 
     /// Shows what was read so far.
@@ -79,7 +95,7 @@ impl TableScan {
     fn read(&mut self, waker: &Waker) -> Result<Step> {
         let Some(source) = &mut self.source else { return Ok(Step::Finished) };
         if !self.reading {
-            let Taken { split, following } = match self.queue.next(waker) {
+            let Taken { split, number, following } = match self.queue.next(waker) {
                 Poll::Ready(Ok(Some(taken))) => taken,
                 Poll::Ready(Ok(None)) => return Ok(Step::Finished),
                 Poll::Ready(Err(error)) => return Err(error),
@@ -91,8 +107,11 @@ impl TableScan {
                 source.prepare(&split).map_err(|it| it.at("split", split.label.clone()))?;
             }
             self.reading = true;
+            if let Some(ordered) = &mut self.ordered {
+                ordered.begin(number);
+            }
         }
-        Ok(match source.step(waker)? {
+        let step = match source.step(waker)? {
             SourceStep::Batch(batch) => Step::Output(batch),
             SourceStep::Blocked => Step::Blocked(BlockedOn::Io),
             SourceStep::Progress => Step::Yield,
@@ -100,8 +119,13 @@ impl TableScan {
                 self.reading = false;
                 self.metrics.add(SPLITS_DONE, 1);
                 self.record();
-                Step::Yield
+                return Ok(self.ordered.as_mut().map_or(Step::Yield, Ordered::end));
             }
+        };
+        let chunk = source.chunk();
+        Ok(match &mut self.ordered {
+            Some(ordered) => ordered.at_chunk(chunk, step),
+            None => step,
         })
     }
 }
@@ -126,6 +150,9 @@ impl Operator for TableScan {
     }
 
     fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        if let Some(batch) = self.ordered.as_mut().and_then(Ordered::next_batch) {
+            return Ok(Step::Output(batch));
+        }
         if !self.open(cx.waker)? {
             return Ok(Step::Blocked(BlockedOn::Build));
         }

@@ -3,10 +3,22 @@
 //! Batches are written in slices that are small also when their columns are made flat (a constant
 //! may stand for a thousand large arrays), with a look at the task between two of them. What the
 //! sink holds is charged, and it writes out what it holds once that is too much.
+//!
+//! Columns behind those that are written say which rows violate a constraint. They are looked at
+//! before any row of the batch is written.
 
-use volley_connector::{RowSink, TableWriter};
+mod checks;
+mod lower;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lower::lower;
+
+use checks::RowChecks;
+use std::sync::Arc;
+use volley_connector::{BatchIndex, RowSink, TableWriter};
 use volley_error::Result;
-use volley_exec::{Operator, OperatorContext, Step, StepContext};
+use volley_exec::{Operator, OperatorContext, SourceOrder, Step, StepContext};
 use volley_memory::Reservation;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
@@ -22,6 +34,8 @@ const HELD_SHARE: usize = 8;
 /// Writes every batch to a sink, completes it when the input has ended, and returns the number of
 /// rows. A sink that is dropped before leaves nothing behind.
 pub struct TableWrite {
+    checks: RowChecks,
+    place: Option<Place>,
     /// `None` once withdrawn.
     sink: Option<Box<dyn RowSink>>,
     /// What the sink holds.
@@ -35,18 +49,38 @@ pub struct TableWrite {
     complete: bool,
 }
 
+/// Where a driver's input is in the order of its source.
+struct Place {
+    order: Arc<SourceOrder>,
+    driver: usize,
+    /// What the sink knows.
+    begun: Option<BatchIndex>,
+}
+
 impl TableWrite {
     /// Opens a sink of the driver.
     ///
     /// # Errors
     ///
     /// I/O; a type that the format cannot hold.
-    pub fn new(writer: &dyn TableWriter, cx: &OperatorContext) -> Result<TableWrite> {
-        Ok(TableWrite::to_sink(writer.open()?, cx.pool.reservation()))
+    fn new(
+        writer: &dyn TableWriter,
+        checks: RowChecks,
+        cx: &OperatorContext,
+    ) -> Result<TableWrite> {
+        Ok(TableWrite::to_sink(writer.open()?, checks, cx.pool.reservation()))
     }
 
-    fn to_sink(sink: Box<dyn RowSink>, reservation: Reservation) -> TableWrite {
+    /// Tells the sink where the input is in the order of its source.
+    fn at(self, order: Option<&Arc<SourceOrder>>, driver: usize) -> TableWrite {
+        let place = |order| Place { order: Arc::clone(order), driver, begun: None };
+        TableWrite { place: order.map(place), ..self }
+    }
+
+    fn to_sink(sink: Box<dyn RowSink>, checks: RowChecks, reservation: Reservation) -> TableWrite {
         TableWrite {
+            checks,
+            place: None,
             sink: Some(sink),
             held_max: (reservation.pool().limit_bytes() / HELD_SHARE).min(HELD_MAX),
             reservation,
@@ -64,7 +98,14 @@ impl Operator for TableWrite {
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input.loaded()?);
+        if let (Some(place), Some(sink)) = (&mut self.place, &mut self.sink) {
+            let index = place.order.index(place.driver);
+            if place.begun != Some(index) {
+                sink.begin(index)?;
+                place.begun = Some(index);
+            }
+        }
+        self.pending = Some(self.checks.checked(input)?.loaded()?);
         Ok(())
     }
 
@@ -144,9 +185,3 @@ fn give_back(sink: &mut dyn RowSink, held_max: usize, reservation: &mut Reservat
     sink.give_back()?;
     reservation.resize(sink.held_bytes())
 }
-
-mod lower;
-#[cfg(test)]
-mod tests;
-
-pub(crate) use lower::lower;

@@ -178,8 +178,12 @@ fn generated(generator: &Generator, input: &[Type]) -> Result<Vec<Type>> {
 }
 
 fn table_write(node: &TableWriteNode) -> Result<()> {
-    if node.column_names.len() != node.input.schema().len() {
-        return Err(misfit("another number of names than columns"));
+    let input = types_of(&node.input);
+    if node.column_names.len() + node.checks.len() != input.len() {
+        return Err(misfit("another number of names and checks than columns"));
+    }
+    for violated in input.iter().skip(node.column_names.len()) {
+        expect("the column of a check", violated, &Type::Boolean)?;
     }
     puts_out(&node.schema, &[Type::BigInt])
 }

@@ -73,7 +73,13 @@ impl PlanNode {
             PlanNode::WorkingTable(node) => format!("WorkingTable {} {}", node.id, node.name),
             PlanNode::TableWrite(node) => {
                 let names = node.column_names.join(", ");
-                format!("TableWrite {} '{}' ({names})", node.target.sink, node.target.location)
+                let target = &node.target;
+                let mut text =
+                    format!("TableWrite {} '{}' ({names})", target.sink, target.location);
+                if !node.checks.is_empty() {
+                    let _ = write!(text, " checks=[{}]", node.checks.join(", "));
+                }
+                text
             }
             PlanNode::Custom(node) => node.label(),
         }

@@ -187,6 +187,7 @@ impl WorkerTask {
             drivers: engine.drivers,
             batch_rows: engine.batch_rows,
             dynamic_filters: true,
+            row_order: volley_exec::RowOrder::Any,
             spill_always: false,
             sizes: StateSizes::NORMAL,
             ports,

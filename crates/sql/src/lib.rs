@@ -37,4 +37,4 @@ pub use statement::{
     Alteration, CopiedText, CopyFrom, DropKind, MacroDefinition, MacroParameter, Query,
     SecretDefinition, SequenceDefinition, Statement, TransactionStep, TypeDefinition,
 };
-pub use write::{Check, MergeAction, Write, WriteKind};
+pub use write::{Check, Write};

@@ -284,7 +284,12 @@ impl ParsedStatement {
     /// The table whose rows or columns it changes, as written: one for whose other changes it is to
     /// wait before it is bound.
     pub fn changed_table(&self) -> Option<String> {
-        match &self.command {
+        let command = match &self.command {
+            // It runs the statement.
+            Command::Explain { analyze: true, command } => command,
+            command => command,
+        };
+        match command {
             Command::Sql(statement) => match &**statement {
                 Statement::Comment {
                     object_type: ast::CommentObject::Column, object_name, ..

@@ -25,6 +25,8 @@ pub struct CsvChunks {
 pub(crate) struct Chunk {
     /// The number of the first line.
     pub line: u64,
+    /// Chunks of a file are numbered from 0, in its order.
+    pub number: u32,
     pub pieces: VecDeque<Bytes>,
 }
 
@@ -53,6 +55,8 @@ struct Lines {
     ends: LineEnds,
     /// What was read behind the last line that was taken.
     rest: Bytes,
+    /// How many chunks were taken.
+    taken: u32,
     reservation: Reservation,
 }
 
@@ -89,7 +93,7 @@ impl Lines {
             pass_header(&mut stream, &mut splitter, &mut reservation)?;
         }
         ends.begin(splitter.line());
-        Ok(Lines { stream, ends, rest: Bytes::new(), reservation })
+        Ok(Lines { stream, ends, rest: Bytes::new(), taken: 0, reservation })
     }
 
     fn next(&mut self) -> Result<Option<Chunk>> {
@@ -115,7 +119,9 @@ impl Lines {
             }
         }
         self.reservation.resize(self.rest.len())?;
-        Ok((!pieces.is_empty()).then_some(Chunk { line, pieces }))
+        let number = self.taken;
+        self.taken = number.saturating_add(1);
+        Ok((!pieces.is_empty()).then_some(Chunk { line, number, pieces }))
     }
 }
 

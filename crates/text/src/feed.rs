@@ -12,6 +12,8 @@ pub(crate) enum Feed {
         chunks: Arc<CsvChunks>,
         /// Of the chunk that is read.
         pieces: VecDeque<Bytes>,
+        /// Its number.
+        number: u32,
         /// Bytes consumed so far.
         position: u64,
     },
@@ -20,21 +22,36 @@ pub(crate) enum Feed {
 impl Feed {
     /// Takes what other readers of `chunks` do not.
     pub fn chunks(chunks: &Arc<CsvChunks>) -> Feed {
-        Feed::Chunks { chunks: Arc::clone(chunks), pieces: VecDeque::new(), position: 0 }
+        let (chunks, pieces) = (Arc::clone(chunks), VecDeque::new());
+        Feed::Chunks { chunks, pieces, number: 0, position: 0 }
     }
 
     /// Makes sure that something is there, unless it is the end; the number of the line that it
     /// begins with, when it does not go on where the bytes before ended.
     pub fn advance(&mut self) -> Result<Option<u64>> {
         match self {
-            Feed::Chunks { chunks, pieces, .. } if pieces.is_empty() => {
+            Feed::Chunks { chunks, pieces, number, .. } if pieces.is_empty() => {
                 let Some(chunk) = chunks.next()? else { return Ok(None) };
+                *number = chunk.number;
                 *pieces = chunk.pieces;
                 Ok(Some(chunk.line))
             }
             Feed::Chunks { .. } => Ok(None),
             Feed::Stream(stream) => stream.fill().map(|_| None),
         }
+    }
+
+    /// The number of the chunk that was there last.
+    pub fn chunk(&self) -> u32 {
+        match self {
+            Feed::Stream(_) => 0,
+            Feed::Chunks { number, .. } => *number,
+        }
+    }
+
+    /// Whether a chunk is read to its end.
+    pub fn ends_chunk(&self) -> bool {
+        matches!(self, Feed::Chunks { pieces, .. } if pieces.is_empty())
     }
 
     /// What is there; empty at the end.

@@ -95,7 +95,18 @@ impl TextReader {
         self.bytes_read - before
     }
 
+    /// The number of the chunk that the rows of the last step come from, of a file that several
+    /// readers share.
+    pub fn chunk(&self) -> u32 {
+        self.feed.chunk()
+    }
+
     fn read(&mut self) -> Result<TextStep> {
+        if self.feed.ends_chunk()
+            && let Some(batch) = self.end_chunk()?
+        {
+            return Ok(TextStep::Batch(batch));
+        }
         if let (Some(line), Kind::Csv(decoder, _)) = (self.feed.advance()?, &mut self.kind) {
             decoder.pass_to_line(line);
         }
@@ -152,6 +163,18 @@ impl TextReader {
             }
         };
         Ok(if batch.rows() == 0 { TextStep::Progress } else { TextStep::Batch(batch) })
+    }
+}
+
+impl TextReader {
+    /// The rows of a chunk that was read: a batch has rows of one chunk.
+    fn end_chunk(&mut self) -> Result<Option<Batch>> {
+        let Kind::Csv(decoder, options) = &mut self.kind else { return Ok(None) };
+        let Some(rows) = decoder.flush() else { return Ok(None) };
+        (self.held_bytes, self.held_values) = (0, 0);
+        let batch = csv_batch(&rows, &self.fields, options)?;
+        self.reservation.resize(batch.retained_bytes())?;
+        Ok((batch.rows() > 0).then_some(batch))
     }
 }
 

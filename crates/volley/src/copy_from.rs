@@ -5,7 +5,7 @@ use crate::{
     csv_options::{CsvReader, read_csv_options},
     planning::{StatementContext, plan_query},
     text_table::TextTable,
-    write::{insert, query_over, write},
+    write::{query_over, run_write, write},
 };
 use std::sync::Arc;
 use volley_catalog::Turn;
@@ -41,7 +41,7 @@ pub(crate) fn copy_from(
     });
     let mut planned = plan_query(session, copy.write.query.plan.clone(), cx)?;
     planned.tables = Arc::new(planned.tables.with(text.handle.clone(), Arc::clone(&table)));
-    match insert(session, copy.write, planned, turn, cx) {
+    match run_write(session, &copy.write, planned, turn, cx).map(|it| it.0) {
         Err(error) if error.kind() == ErrorKind::InvalidValue => {
             let misfit = first_misfit(session, text, &table, cx)?;
             Err(misfit.map_or(error, |it| it.at("file", &copy.path)))

@@ -4,24 +4,36 @@ use crate::{
     ResultStream, Session,
     planning::{Planned, StatementContext, plan_query},
     statement::copy_plan,
+    write::{run_write, write_plan},
 };
 use std::sync::Arc;
+use volley_catalog::Turn;
 use volley_error::{Error, Result};
 use volley_sql::Statement;
 use volley_types::Schema;
 
-/// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened.
+/// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened: a
+/// statement that changes a table changes it.
 pub(crate) fn explain(
     session: &Session,
     statement: Statement,
     analyze: bool,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<ResultStream> {
     let planned = match statement {
         Statement::Query(query) | Statement::CreateTable { query: Some(query), .. } => {
             plan_query(session, query.plan, cx)?
         }
-        Statement::Write(write) => plan_query(session, write.query.plan, cx)?,
+        Statement::Write(write) => {
+            let planned = plan_query(session, write.query.plan.clone(), cx)?;
+            if analyze {
+                let written = run_write(session, &write, planned, turn, cx)?.1;
+                let statistics = written.statistics.map(|it| it.render(&written.plan));
+                return Ok(ResultStream::of_lines("plan", &statistics.unwrap_or_default()));
+            }
+            write_plan(planned, &write.table, &write.checks)
+        }
         Statement::Copy { query, path, format, options } => {
             copy_plan(session, query, &path, &format, &options, cx)?
         }

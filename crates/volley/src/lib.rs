@@ -42,6 +42,7 @@ mod attach;
 mod planning;
 mod statement;
 mod write;
+mod held_rows;
 mod prepared;
 mod listing;
 mod information_schema;

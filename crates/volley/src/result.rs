@@ -1,10 +1,9 @@
 //! The rows of a query.
 
-use crate::statement::Collected;
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
-use volley_memory::Reservation;
+use volley_state::queue::QueueReader;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -21,8 +20,10 @@ pub struct ResultStream {
 enum Rows {
     /// A running query.
     Task(Box<Task>),
-    /// Rows that are there already, and what they are charged by, if they are.
-    Ready(VecDeque<Batch>, Option<Reservation>),
+    /// Complete rows, some of them on disk.
+    Held(QueueReader),
+    /// Rows that are there already.
+    Ready(VecDeque<Batch>),
 }
 
 impl ResultStream {
@@ -30,9 +31,9 @@ impl ResultStream {
         ResultStream::new(schema, Rows::Task(Box::new(task)))
     }
 
-    /// Rows that a statement collected.
-    pub(crate) fn of_collected(rows: Collected) -> ResultStream {
-        ResultStream::new(rows.schema, Rows::Ready(rows.batches.into(), Some(rows.charge)))
+    /// Rows that a statement has held back.
+    pub(crate) fn of_held(schema: Schema, rows: QueueReader) -> ResultStream {
+        ResultStream::new(schema, Rows::Held(rows))
     }
 
     /// Rows of text columns.
@@ -44,7 +45,7 @@ impl ResultStream {
         let batch = Batch::new((0..names.len()).map(column).collect(), rows.len());
         let batches = if rows.is_empty() { VecDeque::new() } else { [batch].into() };
         let schema = names.iter().map(|it| Field::new(*it, Type::Varchar)).collect();
-        ResultStream::new(schema, Rows::Ready(batches, None))
+        ResultStream::new(schema, Rows::Ready(batches))
     }
 
     /// Lines of text in a column `name`.
@@ -55,7 +56,7 @@ impl ResultStream {
 
     /// No rows and no columns.
     pub(crate) fn empty() -> ResultStream {
-        ResultStream::new(Schema::default(), Rows::Ready(VecDeque::new(), None))
+        ResultStream::new(Schema::default(), Rows::Ready(VecDeque::new()))
     }
 
     fn new(schema: Schema, rows: Rows) -> ResultStream {
@@ -81,13 +82,8 @@ impl ResultStream {
     pub fn next(&mut self) -> Result<Option<Batch>> {
         match &mut self.rows {
             Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
-            Rows::Ready(batches, charge) => {
-                let next = batches.pop_front();
-                if next.is_none() {
-                    *charge = None;
-                }
-                Ok(next)
-            }
+            Rows::Held(rows) => rows.wait_next(None).unwrap_or(Ok(None)),
+            Rows::Ready(batches) => Ok(batches.pop_front()),
         }
     }
 
@@ -172,7 +168,7 @@ impl ResultStream {
     pub fn statistics(&self) -> Option<TaskStatistics> {
         match &self.rows {
             Rows::Task(task) => Some(task.statistics()),
-            Rows::Ready(..) => None,
+            Rows::Held(_) | Rows::Ready(_) => None,
         }
     }
 
@@ -196,7 +192,7 @@ impl ResultStream {
     pub fn handle(&self) -> TaskHandle {
         match &self.rows {
             Rows::Task(task) => task.handle(),
-            Rows::Ready(..) => TaskHandle::default(),
+            Rows::Held(_) | Rows::Ready(_) => TaskHandle::default(),
         }
     }
 

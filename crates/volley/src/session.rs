@@ -27,7 +27,7 @@ use volley_connector::{
 use volley_connector_hive::{FileFormat, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryDatabase;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, LoweringRegistry, Task, TaskConfig, TaskPorts};
+use volley_exec::{Executor, LoweringRegistry, RowOrder, Task, TaskConfig, TaskPorts};
 use volley_function::{QueryConstants, Registry};
 use volley_io::{FileSystems, check_process};
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
@@ -88,9 +88,8 @@ pub struct Session {
     /// The process that made the session: threads do not survive a fork.
     process: u32,
     /// Where rows go that do not fit.
-    spill: SpillSpace,
-    /// Settings and variables.
-    pub(crate) state: Arc<SessionState>,
+    pub(crate) spill: SpillSpace,
+    settings: Mutex<Settings>,
     executor: Mutex<Executor>,
     /// Parent of the tokens of the statements that run; replaced when it is cancelled.
     cancellation: Mutex<CancellationToken>,
@@ -622,10 +621,15 @@ impl Session {
 
     /// Starts a plan.
     pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
+        let schema = shown(schema, &planned.constants.time_zone);
+        Ok(ResultStream::of_task(schema, self.start_task(planned, TaskPorts::default())?))
+    }
+
+    /// Starts a plan whose rows go where `ports` says.
+    pub(crate) fn start_task(&self, planned: Planned, ports: TaskPorts) -> Result<Task> {
         check_process(self.process, "threads of the session")?;
         let settings = self.settings();
         let constants = planned.constants;
-        let schema = shown(schema, &constants.time_zone);
         let plan = match settings.saves_plans {
             true => self.plan_from_bytes(&planned.plan.to_bytes()?)?,
             false => planned.plan,
@@ -642,13 +646,17 @@ impl Session {
             drivers: settings.drivers(),
             batch_rows: settings.batch_rows,
             dynamic_filters: settings.dynamic_filters,
+            row_order: match settings.preserves_insertion_order {
+                true => RowOrder::OfSource,
+                false => RowOrder::Any,
+            },
             spill_always: settings.spill_always,
             sizes: StateSizes::NORMAL,
-            ports: TaskPorts::default(),
+            ports,
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
-        Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
+        Task::start(config, &executor)
     }
 }
 

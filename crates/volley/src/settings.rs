@@ -40,6 +40,8 @@ pub struct Settings {
     pub batch_rows: usize,
     /// Whether joins, and ORDER BY with LIMIT, filter the scans below them.
     pub dynamic_filters: bool,
+    /// Whether rows without ORDER BY keep the order of their source.
+    pub preserves_insertion_order: bool,
     /// Whether operators that can spill do so at every step.
     pub spill_always: bool,
     /// Whether plans are bytes in between, for tests.
@@ -71,7 +73,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 17] = [
+const SETTINGS: [Setting; 18] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -181,6 +183,15 @@ const SETTINGS: [Setting; 17] = [
         },
     },
     Setting {
+        name: "preserve_insertion_order",
+        description: "whether rows without ORDER BY keep the order of their source",
+        get: |it| it.preserves_insertion_order.to_string(),
+        set: |it, text| {
+            let _: () = it.preserves_insertion_order = truth("preserve_insertion_order", text)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "query_priority",
         description: "share of the threads' time next to other queries: low, normal, high",
         get: |it| it.query_priority.to_string(),
@@ -236,6 +247,7 @@ impl Default for Settings {
             max_spill_bytes: None,
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
+            preserves_insertion_order: true,
             spill_always: false,
             saves_plans: false,
             always_merges_joins: false,

@@ -8,11 +8,11 @@ use crate::{
     planning::{Planned, StatementContext, plan_query},
     prepared,
     variables::Variable,
-    write,
+    write::{self, count_of, write_plan},
 };
 use std::sync::Arc;
 use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
-use volley_connector::{SinkFactory, Table, TableArguments, ViewEntry};
+use volley_connector::{SinkFactory, Table, TableArguments, ViewEntry, WriteKind};
 use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
@@ -215,7 +215,7 @@ fn execute(
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
         Statement::Explain { analyze, statement } => {
-            explain::explain(session, *statement, analyze, cx).map(Outcome::Rows)
+            explain::explain(session, *statement, analyze, turn, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::Write(it) => write::write(session, *it, turn, cx),
@@ -223,7 +223,7 @@ fn execute(
         Statement::Copy { query, path, format, options } => {
             let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();
-            Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
+            Ok(Outcome::Done(Some(count_of(&mut session.start(planned, schema)?)?)))
         }
         Statement::ExportDatabase { database, folder, format, options } => {
             let target = export::Target { folder, format, options };
@@ -385,16 +385,17 @@ fn create_table(session: &Session, statement: Statement, cx: &StatementContext) 
         return Ok(Outcome::Done(None));
     }
     let mut planned = query.map(|it| plan_query(session, it.plan, cx)).transpose()?;
-    let shown = (name.clone(), columns.clone());
+    let shown = name.clone();
     let replaces = Replaces::of(or_replace);
     let table = NewTable { name, replaces, columns, definition };
     let rows = session.catalog.create_table(&cx.catalog, &table, |transaction, id| {
         let Some(planned) = planned.take() else { return Ok(0) };
-        let writer = transaction.writer(id, &session.pool.child("rows of a statement"))?;
-        let rows = write::write_into(session, planned, (&shown.0, &shown.1), &writer)?;
-        transaction.add(id, writer, &[])?;
+        let pool = session.pool.child("rows of a statement");
+        let writer = transaction.writer(id, &WriteKind::insert(), &pool)?;
+        let written = write::write_into(session, write_plan(planned, &shown, &[]), &writer)?;
+        transaction.apply(id, writer)?;
         cx.constants.cancellation.check()?;
-        Ok(rows)
+        Ok(written.rows)
     })?;
     Ok(Outcome::Done(Some(rows)))
 }
@@ -472,7 +473,8 @@ fn start_query(session: &Session, query: Query, cx: &StatementContext) -> Result
 pub(crate) struct Collected {
     pub(crate) schema: Schema,
     pub(crate) batches: Vec<Batch>,
-    pub(crate) charge: Reservation,
+    /// What they are charged by.
+    _charge: Reservation,
 }
 
 impl Collected {
@@ -495,7 +497,7 @@ impl Collected {
         if small_rows > 0 {
             batches.push(Batch::concat(&types, &small)?);
         }
-        Ok(Collected { schema, batches, charge })
+        Ok(Collected { schema, batches, _charge: charge })
     }
 }
 
@@ -537,6 +539,7 @@ pub(crate) fn copy_plan(
         input: planned.plan,
         target,
         column_names,
+        checks: Vec::new(),
         schema: written,
     })));
     Ok(planned)
@@ -553,18 +556,6 @@ fn shown(input: Arc<PlanNode>, zone: &Zone) -> Arc<PlanNode> {
         exprs,
         schema,
     }))
-}
-
-/// The single BIGINT of a result.
-pub(crate) fn count_of(mut result: ResultStream) -> Result<u64> {
-    let mut count = 0;
-    while let Some(batch) = result.next()? {
-        for row in 0..batch.rows() {
-            let value = batch.column(0).value(row)?.as_i128().unwrap_or_default();
-            count += u64::try_from(value).unwrap_or_default();
-        }
-    }
-    Ok(count)
 }
 
 fn functions(session: &Session) -> Vec<Vec<String>> {

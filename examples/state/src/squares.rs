@@ -135,6 +135,7 @@ fn run_plan(plan: Arc<PlanNode>) -> Result<Vec<i64>> {
         drivers: 2,
         batch_rows: 1024,
         dynamic_filters: false,
+        row_order: volley_exec::RowOrder::Any,
         spill_always: false,
         sizes: StateSizes::NORMAL,
         ports: TaskPorts::default(),

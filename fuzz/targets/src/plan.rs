@@ -86,6 +86,7 @@ fn run(plan: Arc<PlanNode>) -> Result<()> {
         drivers: 2,
         batch_rows: 64,
         dynamic_filters: true,
+        row_order: volley_exec::RowOrder::Any,
         spill_always: false,
         sizes: StateSizes::SMALL,
         ports: TaskPorts::default(),

@@ -39,7 +39,7 @@ fn run(
                 Some(batch) => operator.accept(batch)?,
                 None => operator.finish_input()?,
             },
-            Step::Yield => {}
+            Step::Yield | Step::EndOfSplit => {}
             Step::Finished => break,
             Step::Blocked(why) => panic!("blocked on {why}"),
         }

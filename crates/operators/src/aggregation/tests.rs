@@ -253,7 +253,7 @@ pub(super) fn run_and_count(
                 }
                 None => operator.finish_input().unwrap(),
             },
-            Step::Yield => {}
+            Step::Yield | Step::EndOfSplit => {}
             Step::Finished => break,
             other => panic!("{other:?}"),
         }

@@ -76,6 +76,10 @@ impl FusedOperator for FilterProjectSpec {
         input?.iter().map(position).collect()
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn into_factory(self: Box<Self>) -> OperatorFactory {
         let name = self.name();
         Box::new(move |cx| {

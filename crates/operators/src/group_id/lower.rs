@@ -3,6 +3,7 @@
 use crate::{
     group_id::{GroupId, GroupIdSpec},
     registration::wrong_node,
+    row_order::RowOrders,
 };
 use std::sync::{Arc, atomic::AtomicBool};
 use volley_error::Result;
@@ -18,7 +19,12 @@ pub(crate) fn lower(
     let mut input = inputs.take()?;
     // The extra rows are in whichever driver.
     let partitioned_by = input.partitioned_by.take().filter(|_| !node.extra_rows);
+    let repeats_rows = node.keys.is_empty() && !node.extra_rows && !node.sets.is_empty();
+    let order = input.order.clone().filter(|_| repeats_rows);
+    let rows_at_once = (cx.task().batch_rows / node.sets.len().max(1)).max(1);
+    let rows_in_order = (repeats_rows && RowOrders::is_needed(cx)).then_some(rows_at_once);
     let spec = Arc::new(GroupIdSpec {
+        rows_in_order,
         keys: node.keys.clone(),
         sets: node.sets.clone(),
         extra_rows: node.extra_rows,
@@ -29,5 +35,6 @@ pub(crate) fn lower(
         Ok(Box::new(GroupId::new(Arc::clone(&spec), Arc::clone(&extra_taken))))
     });
     input.partitioned_by = partitioned_by;
+    input.order = order;
     Ok(input)
 }

@@ -18,7 +18,9 @@ pub(crate) fn lower(
     {
         // No driver needs to send more than the whole limit.
         let most = offset.saturating_add(limit);
+        let order = input.order.clone();
         cx.add(&mut input, "limit", move |_| Ok(Box::new(Limit::new(0, Some(most)))));
+        input.order = order;
     }
     let mut pipeline = cx.gather(input);
     cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, limit))));

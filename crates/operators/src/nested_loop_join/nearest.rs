@@ -86,7 +86,7 @@ impl RunSort {
         match self.sort.step(&mut StepContext { waker: Waker::noop() })? {
             Step::NeedInput => self.read()?,
             Step::Output(batch) => self.writer()?.write(&batch)?,
-            Step::Yield | Step::Blocked(_) => {}
+            Step::Yield | Step::EndOfSplit | Step::Blocked(_) => {}
             Step::Finished => {
                 self.writer()?;
                 return self.writer.take().map(SpillWriter::finish).transpose();

@@ -12,8 +12,10 @@ pub(crate) fn lower(
 ) -> Result<PipelineBuilder> {
     let PlanNode::Repeat(_) = node else { return Err(wrong_node()) };
     let mut input = inputs.take()?;
+    let order = input.order.clone();
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, "repeat", |cx| Ok(Box::new(Repeat::new(cx.task.batch_rows))));
     input.partitioned_by = partitioned_by;
+    input.order = order;
     Ok(input)
 }

@@ -3,12 +3,13 @@
 use crate::{
     dynamic_filters::DynamicFilters,
     registration::wrong_node,
+    row_order::RowOrders,
     table_scan::{SplitOrigin, SplitQueue, TableScan},
 };
 use std::sync::Arc;
 use volley_connector::ScanRequest;
 use volley_error::{Error, Result};
-use volley_exec::{Inputs, Lowering, PipelineBuilder, SplitReceiver};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, SourceOrder, SplitReceiver};
 use volley_expression::filter::ColumnFilter;
 use volley_plan::{PlanNode, TableScanNode};
 use volley_types::{Schema, Type};
@@ -44,9 +45,14 @@ pub(crate) fn lower(
         cx.open_splits(Arc::clone(&splits) as Arc<dyn SplitReceiver>);
     }
     let drivers = splits.drivers(task.drivers);
-    Ok(cx.source_in_pool("table scan", drivers, pool, move |cx| {
-        Ok(Box::new(TableScan::new(&splits, cx)))
-    }))
+    let is_ordered = drivers > 1 && RowOrders::is_needed(cx);
+    let order = is_ordered.then(|| SourceOrder::new(drivers));
+    let of_pipeline = order.clone();
+    let mut pipeline = cx.source_in_pool("table scan", drivers, pool, move |cx| {
+        Ok(Box::new(TableScan::new(&splits, order.as_ref(), cx)))
+    });
+    pipeline.order = of_pipeline;
+    Ok(pipeline)
 }
 
 /// Checks that the table has the columns that the node reads.

@@ -55,6 +55,8 @@ struct State {
     source: Option<Box<dyn SplitSource>>,
     /// Whether the task's owner may add some.
     is_open: bool,
+    /// Splits that all their drivers have taken.
+    taken: u64,
     /// Splits so far, one that several drivers read counted as often.
     total: u64,
 }
@@ -62,6 +64,8 @@ struct State {
 /// What a driver gets.
 pub(super) struct Taken {
     pub split: Split,
+    /// Its place among the splits, from 0.
+    pub number: u64,
     /// What some driver will most likely take next.
     pub following: Option<Split>,
 }
@@ -87,7 +91,8 @@ impl SplitQueue {
         let waiters = Arc::new(Mutex::default());
         let waker = Waker::from(Arc::new(QueueWaker(Arc::clone(&waiters))));
         let is_open = origin == SplitOrigin::Added;
-        let mut state = State { ready: VecDeque::new(), readers: 0, source, is_open, total: 0 };
+        let mut state =
+            State { ready: VecDeque::new(), readers: 0, source, is_open, taken: 0, total: 0 };
         // Connectors list some files at a time: up to the first splits that have to be waited for.
         while let Some(max) = LISTED_AT_ONCE.checked_sub(state.ready.len()).filter(|it| *it > 0) {
             if !state.list(max, &waker)? {
@@ -141,7 +146,7 @@ impl SplitQueue {
                 return Poll::Ready(Err(error));
             }
         }
-        let Some(split) = state.take() else {
+        let Some((split, number)) = state.take() else {
             let is_last = state.source.is_none() && !state.is_open;
             if !is_last {
                 lock(&self.waiters).add(waker);
@@ -156,7 +161,7 @@ impl SplitQueue {
         if following.is_some() {
             self.wake_waiting();
         }
-        Poll::Ready(Ok(Some(Taken { split, following })))
+        Poll::Ready(Ok(Some(Taken { split, number, following })))
     }
 
     fn wake_waiting(&self) {
@@ -204,15 +209,16 @@ impl State {
         Ok(false)
     }
 
-    /// The first split, which stays for as many drivers as can read it.
-    fn take(&mut self) -> Option<Split> {
-        let first = self.ready.front()?;
+    /// The first split and its number; it stays for as many drivers as can read it.
+    fn take(&mut self) -> Option<(Split, u64)> {
+        let (first, number) = (self.ready.front()?, self.taken);
         self.readers += 1;
         if self.readers < first.readers_max {
-            return Some(first.clone());
+            return Some((first.clone(), number));
         }
         self.readers = 0;
-        self.ready.pop_front()
+        self.taken += 1;
+        Some((self.ready.pop_front()?, number))
     }
 }
 

@@ -33,7 +33,7 @@ fn queue(splits: &[(&'static str, u32)], origin: SplitOrigin) -> Arc<SplitQueue>
 /// Labels of the next split and of the one that follows; "end" or "wait" without one.
 fn next(queue: &SplitQueue) -> (String, Option<String>) {
     match queue.next(Waker::noop()) {
-        Poll::Ready(Ok(Some(Taken { split, following }))) => {
+        Poll::Ready(Ok(Some(Taken { split, following, .. }))) => {
             (split.label, following.map(|it| it.label))
         }
         Poll::Ready(Ok(None)) => ("end".to_owned(), None),

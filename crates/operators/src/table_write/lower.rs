@@ -1,6 +1,9 @@
 //! TableWrite: each driver into a sink of its own, if the target takes as many.
 
-use crate::{registration::wrong_node, table_write::TableWrite};
+use crate::{
+    registration::wrong_node,
+    table_write::{RowChecks, TableWrite},
+};
 use volley_error::Result;
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
 use volley_plan::PlanNode;
@@ -18,6 +21,10 @@ pub(crate) fn lower(
     let writer = cx.task().sinks.writer(&node.target, &columns)?;
     let fits = input.drivers() <= writer.sinks_max();
     let mut pipeline = if fits { input } else { cx.gather(input) };
-    cx.add(&mut pipeline, "table write", move |cx| Ok(Box::new(TableWrite::new(&*writer, cx)?)));
+    let (checks, order) = (RowChecks::new(node), pipeline.order.clone());
+    cx.add(&mut pipeline, "table write", move |cx| {
+        let write = TableWrite::new(&*writer, checks.clone(), cx)?;
+        Ok(Box::new(write.at(order.as_ref(), cx.driver)))
+    });
     Ok(pipeline)
 }

@@ -45,7 +45,7 @@ impl RowSink for Holding {
 fn operator(pool: &Pool, bytes_per_row: usize) -> (TableWrite, Calls) {
     let calls = Calls::default();
     let sink = Holding { held_bytes: 0, bytes_per_row, calls: Arc::clone(&calls) };
-    (TableWrite::to_sink(Box::new(sink), pool.reservation()), calls)
+    (TableWrite::to_sink(Box::new(sink), RowChecks::default(), pool.reservation()), calls)
 }
 
 /// Steps until the operator needs input or has returned the number of rows.
@@ -121,4 +121,35 @@ fn a_sink_gives_back_before_memory_is_refused() {
     assert_eq!(*calls.lock().unwrap(), [1024, 1024, 1024, 0]);
     operator.withdraw();
     assert_eq!(pool.stats().bytes, 60 << 20);
+}
+
+/// Writes batches of a number and a flag that says whether it violates the one constraint.
+fn checked(flags: Vector) -> Result<Option<i64>> {
+    let rows = flags.len();
+    let pool = Pool::root("test", None);
+    let sink = Holding { held_bytes: 0, bytes_per_row: 0, calls: Calls::default() };
+    let checks = RowChecks::of(1, vec!["too large".to_owned()]);
+    let mut operator = TableWrite::to_sink(Box::new(sink), checks, pool.reservation());
+    let number = Vector::constant(Type::BigInt, &Value::BigInt(7), rows);
+    operator.accept(Batch::new(vec![number, flags], rows))?;
+    operator.finish_input()?;
+    run(&mut operator)
+}
+
+#[test]
+fn rows_that_violate_a_constraint_are_refused() {
+    let flags = |values: &[Value]| Vector::from_values(Type::Boolean, values);
+    let (yes, no) = (Value::Boolean(true), Value::Boolean(false));
+    assert_eq!(checked(flags(&[no.clone(), Value::Null, no.clone()])).unwrap(), Some(3));
+    let constant = |value: &Value, rows| Vector::constant(Type::Boolean, value, rows);
+    assert_eq!(checked(constant(&no, 1024)).unwrap(), Some(1024));
+    assert_eq!(checked(constant(&Value::Null, 1)).unwrap(), Some(1));
+    assert_eq!(checked(Vector::nulls(Type::Boolean, 3)).unwrap(), Some(3));
+    let two = Batch::new(vec![flags(&[no.clone(), yes.clone()])], 2);
+    let dictionary = two.wrap(&vec![0, 0, 1].into()).column(0).clone();
+    let few = flags(&[Value::Null, no, yes.clone()]);
+    for violated in [dictionary, few, constant(&yes, 1), constant(&yes, 1024)] {
+        let error = checked(violated).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::InvalidValue, "too large"));
+    }
 }

@@ -16,9 +16,11 @@ pub(crate) fn lower(
         let place = |column: &usize| node.replicated.iter().position(|it| it == column);
         by.iter().map(place).collect::<Option<Vec<_>>>()
     };
+    let order = input.order.clone();
     let partitioned_by = input.partitioned_by.take().and_then(moved);
     let node = node.clone();
     cx.add(&mut input, "unnest", move |cx| Ok(Box::new(Unnest::new(&node, cx))));
     input.partitioned_by = partitioned_by;
+    input.order = order;
     Ok(input)
 }

@@ -200,7 +200,7 @@ impl Units {
         }
         match self.next_rows()? {
             Step::Output(batch) => self.add(batch),
-            Step::Yield => Ok(UnitsStep::Progress),
+            Step::Yield | Step::EndOfSplit => Ok(UnitsStep::Progress),
             Step::Finished => self.end(),
             Step::NeedInput => Ok(UnitsStep::NeedInput),
             Step::Blocked(_) => Err(Error::internal("a sort that waits")),

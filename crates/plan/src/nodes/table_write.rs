@@ -27,6 +27,9 @@ pub struct TableWriteNode {
     pub target: WriteTarget,
     /// Names of the input's columns there.
     pub column_names: Vec<String>,
+    /// Errors of constraints. For each one the input has a BOOLEAN column behind those that are
+    /// written: true for a row that violates the constraint.
+    pub checks: Vec<String>,
     /// The one column `rows`.
     pub schema: Schema,
 }

@@ -299,6 +299,7 @@ impl Codec for TableWriteNode {
         to.put(&self.input)?;
         to.put(&self.target)?;
         to.put(&self.column_names)?;
+        to.put(&self.checks)?;
         to.put(&self.schema)
     }
 
@@ -308,6 +309,7 @@ impl Codec for TableWriteNode {
             input: from.get()?,
             target: from.get()?,
             column_names: from.get()?,
+            checks: from.get()?,
             schema: from.get()?,
         })
     }

@@ -82,13 +82,20 @@ fn recursion() -> Arc<PlanNode> {
 fn writing() -> Arc<PlanNode> {
     Arc::new(PlanNode::TableWrite(TableWriteNode {
         node_id: PlanNodeId::UNASSIGNED,
-        input: numbers(1).build().unwrap(),
+        input: numbers(1)
+            .project(|c| {
+                let [n, t, u] = [c.column("n")?, c.column("t")?, c.column("u")?];
+                Ok(vec![("n", n.clone()), ("t", t), ("u", u), ("violated", c.is_null(n))])
+            })
+            .build()
+            .unwrap(),
         target: WriteTarget {
             sink: "csv".to_owned(),
             location: "out.csv".to_owned(),
             options: vec![("delimiter".to_owned(), "→".to_owned())],
         },
         column_names: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        checks: vec!["n is above 1".to_owned()],
         schema: [Field::new("rows", Type::BigInt)].into_iter().collect(),
     }))
 }

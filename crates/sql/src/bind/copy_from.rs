@@ -4,11 +4,12 @@ use super::{
     Binder, Bound, command::format_of, select::column_expr, target::Target, write::projected,
 };
 use crate::{
-    CopiedText, CopyFrom, Query, Statement, WriteKind,
+    CopiedText, CopyFrom, Query, Statement,
     write::{LaterRows, text_handle},
 };
 use sqlparser::ast::{Ident, ObjectName};
 use std::sync::Arc;
+use volley_connector::WriteKind;
 use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, Plan, SortKey, SpecialForm};
 use volley_types::{Field, Schema, Type};
@@ -37,7 +38,7 @@ impl<'a> Binder<'a> {
             (bound, targets, None)
         };
         let rows = self.completed_rows(bound, &targets, &target)?;
-        let kind = WriteKind::Insert { skipping_keys: Vec::new() };
+        let kind = WriteKind::insert();
         let Statement::Write(write) = self.write(target, kind, rows, None)? else {
             return Err(Error::internal("COPY FROM became another statement"));
         };

@@ -15,11 +15,12 @@ use super::{
     unsupported,
     write::projected,
 };
-use crate::{MergeAction, Statement, WriteKind, parse};
+use crate::{Statement, parse};
 use sqlparser::ast::{
     self, Merge, MergeClause, MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr,
     MergeUpdateKind, OutputClause,
 };
+use volley_connector::{MergeAction, WriteKind};
 use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, JoinKind, Plan, SpecialForm};
 use volley_types::{Type, Value};

@@ -9,17 +9,17 @@ use super::{
     write::projected,
 };
 use crate::{
-    Check, Query, Relation, WriteKind, parse, stack,
+    Check, Query, Relation, parse, stack,
     write::{LaterRows, written_handle},
 };
 use sqlparser::ast::{
     Expr as Written, ObjectName, SelectItem, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
 use std::sync::Arc;
-use volley_connector::StoredTable;
+use volley_connector::{CheckDefinition, MergeAction, StoredTable, WriteKind};
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, Expr, NamedTable, Plan, TableRef};
-use volley_types::{Field, Schema, Type};
+use volley_logical::{Column, Expr, NamedTable, Plan, SpecialForm, TableRef};
+use volley_types::{Field, Schema, Type, Value};
 
 /// The column that says what MERGE did to a row.
 const MERGE_ACTION: &str = "merge_action";
@@ -184,18 +184,72 @@ impl<'a> Binder<'a> {
         Ok(Some(bound.into()))
     }
 
+    /// The rows of a statement with a BOOLEAN column behind the others for each NOT NULL and CHECK
+    /// constraint, which is true for a row that violates it; and the errors of these.
+    pub(super) fn checked(
+        &self,
+        target: &Target,
+        kind: &WriteKind,
+        bound: Bound,
+    ) -> Result<(Bound, Vec<String>)> {
+        let WrittenColumns { kept, row, written } =
+            WrittenColumns::new(target, kind, &bound.columns);
+        let (schema, definition) = (target.schema(), &target.stored.definition);
+        let mut violations = Vec::new();
+        for index in written.into_iter().filter(|it| definition.is_not_null(*it)) {
+            let (Some(Some(column)), Some(field)) = (row.get(index), schema.fields.get(index))
+            else {
+                return Err(Error::internal("a column of the table is missing"));
+            };
+            let column = vec![column_expr(column, None)];
+            let is_null = Expr::special(SpecialForm::IsNull, column, Type::Boolean);
+            violations
+                .push((is_null, format!("null in a column that is NOT NULL: {}", field.name)));
+        }
+        for check in definition.checks.iter().filter(|_| !row.is_empty()) {
+            let scope = self.target_scope(target, row.iter().flatten().cloned().collect());
+            let condition = self.stored_condition(&check.condition, scope, target.span)?;
+            violations.push((self.negated(condition, true)?, violation_of(check)));
+        }
+        if violations.is_empty() {
+            return Ok((bound, Vec::new()));
+        }
+        let Bound { plan, mut columns } = bound;
+        columns.truncate(kept);
+        let mut exprs: Vec<(Column, Expr)> =
+            columns.iter().map(|it| (it.clone(), column_expr(it, None))).collect();
+        let mut messages = Vec::with_capacity(violations.len());
+        for (violated, message) in violations {
+            let violated = match kind {
+                WriteKind::Merge { .. } => self.unless_deleted(&columns, violated)?,
+                _ => violated,
+            };
+            exprs.push((self.column("violated", Type::Boolean), violated));
+            messages.push(message);
+        }
+        Ok((projected(plan, exprs), messages))
+    }
+
+    /// A condition on rows of MERGE that are written.
+    fn unless_deleted(&self, columns: &[Column], condition: Expr) -> Result<Expr> {
+        let action = columns.get(1).ok_or_else(|| Error::internal("rows without an action"))?;
+        let deleted = Value::Integer(MergeAction::Delete.code());
+        let operands = vec![column_expr(action, None), Expr::constant(deleted, Type::Integer)];
+        let is_written = self.negated(self.compare("eq", operands, None)?, true)?;
+        Ok(Expr::special(SpecialForm::And, vec![is_written, condition], Type::Boolean))
+    }
+
     /// The CHECK constraints of the target, on the written rows.
-    pub(super) fn checks(&self, target: &Target) -> Result<Vec<Check>> {
+    pub(super) fn late_checks(&self, target: &Target) -> Result<Vec<Check>> {
         let definition = &target.stored.definition;
-        let check = |it: &volley_connector::CheckDefinition| {
+        let check = |it: &CheckDefinition| {
             let (plan, scope) = self.written_rows(target);
             let condition = self.stored_condition(&it.condition, scope, target.span)?;
             let violated = self.negated(condition, true)?;
             let plan = Plan::Filter { input: Box::new(plan), conjuncts: vec![violated] };
             let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1) };
             let columns = plan.columns();
-            let name = it.name.clone().unwrap_or_else(|| it.condition.clone());
-            Ok(Check { name, violations: Bound { plan, columns }.into() })
+            Ok(Check { message: violation_of(it), violations: Bound { plan, columns }.into() })
         };
         definition.checks.iter().map(check).collect()
     }
@@ -307,6 +361,53 @@ impl<'a> Binder<'a> {
             finish(&binder, expr)
         })
     }
+}
+
+/// Which columns of a statement's rows make the rows of the table.
+struct WrittenColumns {
+    /// How many of the first ones are for the table.
+    kept: usize,
+    /// By column of the table, with the name that it has there. `None` if it does not change and
+    /// no CHECK constraint may need it.
+    row: Vec<Option<Column>>,
+    /// The positions in the table of those that the statement writes.
+    written: Vec<usize>,
+}
+
+impl WrittenColumns {
+    fn new(target: &Target, kind: &WriteKind, columns: &[Column]) -> WrittenColumns {
+        let fields = &target.schema().fields;
+        let width = fields.len();
+        let (kept, sources): (usize, Vec<usize>) = match kind {
+            WriteKind::Insert { .. } => (width, (0..width).collect()),
+            WriteKind::Merge { .. } => (width + 2, (2..width + 2).collect()),
+            WriteKind::Delete => (1, Vec::new()),
+            WriteKind::Update { columns: changed } => {
+                let mut unchanged = changed.len() + 1..;
+                let source = |it: usize| match changed.iter().position(|changed| *changed == it) {
+                    Some(position) => position + 1,
+                    None => unchanged.next().unwrap_or(usize::MAX),
+                };
+                (changed.len() + 1, (0..width).map(source).collect())
+            }
+        };
+        let named = |(source, field): (usize, &Field)| {
+            let column = columns.get(source)?.clone();
+            Some(Column { name: field.name.clone(), ..column })
+        };
+        let row: Vec<Option<Column>> = sources.into_iter().zip(fields).map(named).collect();
+        let written = match kind {
+            WriteKind::Update { columns } => columns.clone(),
+            _ => (0..row.len()).collect(),
+        };
+        WrittenColumns { kept, row, written }
+    }
+}
+
+/// The error of a row that violates a CHECK constraint.
+fn violation_of(check: &CheckDefinition) -> String {
+    let name = check.name.as_ref().unwrap_or(&check.condition);
+    format!("CHECK constraint is not satisfied: {name}")
 }
 
 /// Whether `DEFAULT` is written.

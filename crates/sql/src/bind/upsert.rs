@@ -8,10 +8,10 @@ use super::{
     target::Target,
     unsupported,
 };
-use crate::{MergeAction, WriteKind};
 use sqlparser::ast::{
     self, Assignment, ConflictTarget, Insert, OnConflictAction, OnInsert, SqliteOnConflict,
 };
+use volley_connector::{MergeAction, WriteKind};
 use volley_error::{Error, Result};
 use volley_logical::{Expr, JoinKind, Plan, SortKey, SpecialForm};
 use volley_types::{Type, Value};

@@ -10,12 +10,13 @@ use super::{
     unsupported,
     upsert::Conflict,
 };
-use crate::{Statement, Write, WriteKind, parse, write::written_handle};
+use crate::{Statement, Write, parse, write::written_handle};
 use sqlparser::ast::{
     self, Assignment, AssignmentTarget, Delete, FromTable, Ident, Insert, ObjectName, Spanned,
     TableAlias, TableObject, Truncate, Update, UpdateTableFromKind,
 };
 use std::collections::HashSet;
+use volley_connector::WriteKind;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, Plan};
 use volley_types::{Field, Schema, Type};
@@ -51,7 +52,8 @@ impl<'a> Binder<'a> {
         self.write(target, kind, bound, insert.returning.as_ref())
     }
 
-    /// The statement that changes `target` by the rows of a query.
+    /// The statement that changes `target` by the rows of a query. Rows of UPDATE have, behind the
+    /// new values, the columns that do not change, if the table has CHECK constraints.
     pub(super) fn write(
         &mut self,
         target: Target,
@@ -60,13 +62,15 @@ impl<'a> Binder<'a> {
         returning: Option<&'a Vec<ast::SelectItem>>,
     ) -> Result<Statement> {
         let returning = self.returning(&target, &kind, returning)?;
-        let checks = match kind {
-            WriteKind::Delete => Vec::new(),
-            _ => self.checks(&target)?,
+        let leaves_rows_out =
+            matches!(&kind, WriteKind::Insert { skipping_keys } if !skipping_keys.is_empty());
+        let (late_checks, (bound, checks)) = match leaves_rows_out {
+            true => (self.late_checks(&target)?, (bound, Vec::new())),
+            false => (Vec::new(), self.checked(&target, &kind, bound)?),
         };
         let (schema, written) = (target.schema().clone(), written_handle());
         let (table, query) = (target.name, bound.into());
-        let write = Write { table, schema, kind, query, checks, returning, written };
+        let write = Write { table, schema, kind, query, checks, late_checks, returning, written };
         Ok(Statement::Write(Box::new(write)))
     }
 
@@ -305,6 +309,10 @@ impl<'a> Binder<'a> {
         for (index, expr) in assigned {
             exprs.push((self.column("new value", expr.data_type.clone()), expr));
             columns.push(index);
+        }
+        if !definition.checks.is_empty() {
+            let unchanged = rows.columns.iter().enumerate().filter(|it| !columns.contains(&it.0));
+            exprs.extend(unchanged.map(|(_, it)| (it.clone(), column_expr(it, None))));
         }
         let kind = WriteKind::Update { columns };
         let mut bound = projected(plan, exprs);

@@ -1,6 +1,7 @@
 use super::{Tables, plan, statement};
 use expect_test::expect;
-use volley_sql::{Statement, Write, WriteKind};
+use volley_connector::WriteKind;
+use volley_sql::{Statement, Write};
 
 #[test]
 fn tables_are_made_with_known_types() {

@@ -33,7 +33,7 @@ impl Turn {
                 Some(batch) => probe.accept(batch).unwrap(),
                 None => probe.finish_input().unwrap(),
             },
-            Step::Yield | Step::Blocked(_) => {}
+            Step::Yield | Step::EndOfSplit | Step::Blocked(_) => {}
             Step::Finished => self.probe = None,
         }
     }
