@@ -1,7 +1,7 @@
 //! The rows of a query.
 
 use crate::statement::Collected;
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_memory::Reservation;
@@ -88,6 +88,28 @@ impl ResultStream {
                 }
                 Ok(next)
             }
+        }
+    }
+
+    /// As [`ResultStream::next`], if there is an answer before `timeout` has passed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let mut rows = volley::Session::new()?.sql("SELECT 1")?;
+    /// let batch = rows.next_timeout(Duration::from_secs(60)).transpose()?.flatten();
+    /// assert_eq!(batch.map(|it| it.rows()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Option<Batch>>> {
+        match &mut self.rows {
+            Rows::Task(task) => {
+                let next = task.next_timeout(timeout)?;
+                Some(next.and_then(|it| it.map(Batch::loaded).transpose()))
+            }
+            Rows::Ready(..) => Some(self.next()),
         }
     }
 
