@@ -19,6 +19,7 @@ mod stack;
 mod memory;
 mod parse;
 mod bind;
+pub mod build;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};
