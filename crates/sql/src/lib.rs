@@ -21,6 +21,7 @@ mod memory;
 mod create_text;
 mod parse;
 mod bind;
+pub mod build;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};

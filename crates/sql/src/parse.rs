@@ -45,7 +45,7 @@ mod show;
 mod slice;
 mod split;
 mod star;
-mod statement_rows;
+mod table_names;
 mod tokens;
 mod trailing_comma;
 mod trim;
@@ -279,6 +279,22 @@ impl ParsedStatement {
     /// numbers, or names without the dollar sign.
     pub fn parameters(&self) -> &[String] {
         &self.parameters
+    }
+
+    /// Whether it is a query that changes no table: it may run later, or more than once.
+    pub fn is_query(&self) -> bool {
+        match &self.command {
+            Command::Sql(statement) => {
+                matches!(**statement, Statement::Query(_)) && changed_by(statement).is_none()
+            }
+            _ => false,
+        }
+    }
+
+    /// The names of tables that it mentions, as written, in the order of their first use. Names of
+    /// common table expressions are among them.
+    pub fn table_names(&self) -> Vec<String> {
+        table_names::table_names(&self.command)
     }
 
     /// The table whose rows or columns it changes, as written: one for whose other changes it is to

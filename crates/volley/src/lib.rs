@@ -44,6 +44,7 @@ mod statement;
 mod write;
 mod held_rows;
 mod prepared;
+mod inputs;
 mod listing;
 mod information_schema;
 mod database_functions;
@@ -61,6 +62,7 @@ mod memory;
 mod variables;
 
 pub use builder::SessionBuilder;
+pub use inputs::{Replacement, Replacements, StatementInputs};
 pub use prepared::{Parameter, Prepared};
 pub use result::ResultStream;
 pub use session::Session;
@@ -89,7 +91,8 @@ pub use volley_exec::{
 pub use volley_function as function;
 pub use volley_function::Registry;
 pub use volley_memory::{
-    ArbitrationPolicy, Candidate, LargestFirst, format_bytes, note_failed_allocation, parse_bytes,
+    ArbitrationPolicy, CancellationToken, Candidate, LargestFirst, format_bytes,
+    note_failed_allocation, parse_bytes,
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 pub use volley_sql::{ParsedStatement, parse, split};

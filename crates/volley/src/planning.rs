@@ -1,6 +1,6 @@
 //! Turns a bound query into an executable plan.
 
-use crate::Session;
+use crate::{Replacements, Session};
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
@@ -32,6 +32,8 @@ pub(crate) struct StatementContext {
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What it takes until its query runs.
     pub(crate) memory: StatementMemory,
+    /// Tables of the caller, which are in no database.
+    pub(crate) replacements: Option<Arc<dyn Replacements>>,
 }
 
 /// What the text, the syntax tree and the plans of a statement take, about.
@@ -54,7 +56,8 @@ impl StatementContext {
         let (host, dialect) = (Arc::clone(&session.host), session.settings().dialect);
         let catalog = Arc::new(session.catalog.statement(turn, host, dialect));
         let memory = StatementMemory::new(session);
-        StatementContext { column_ids: ColumnIds::new(), constants, catalog, memory }
+        let column_ids = ColumnIds::new();
+        StatementContext { column_ids, constants, catalog, memory, replacements: None }
     }
 }
 

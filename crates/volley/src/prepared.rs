@@ -166,7 +166,7 @@ pub(crate) fn execute(
     statement::run_with(session, &statement, parameters, place)
 }
 
-fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
+pub(crate) fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
     let names = statement.parameters();
     if names.len() != values.len() {
         let (wanted, given) = (names.len(), values.len());
@@ -177,7 +177,10 @@ fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Param
     Ok(given(names.iter().map(String::as_str).zip(values)))
 }
 
-fn named(statement: &ParsedStatement, values: &[(&str, Parameter)]) -> Result<Parameters> {
+pub(crate) fn named(
+    statement: &ParsedStatement,
+    values: &[(&str, Parameter)],
+) -> Result<Parameters> {
     let names = statement.parameters();
     for name in names {
         if !values.iter().any(|it| it.0.eq_ignore_ascii_case(name)) {
@@ -192,7 +195,7 @@ fn named(statement: &ParsedStatement, values: &[(&str, Parameter)]) -> Result<Pa
     Ok(given(values.iter().map(|(name, value)| (*name, value))))
 }
 
-fn given<'v>(values: impl Iterator<Item = (&'v str, &'v Parameter)>) -> Parameters {
+pub(crate) fn given<'v>(values: impl Iterator<Item = (&'v str, &'v Parameter)>) -> Parameters {
     let value = |it: &Parameter| (it.value.clone(), it.data_type.clone());
     let values = values.map(|(name, it)| (name.to_lowercase(), value(it)));
     Parameters::Given(Arc::new(values.collect::<BTreeMap<_, _>>()))
@@ -231,7 +234,7 @@ impl Prepared<'_> {
     ///
     /// As [`Prepared::run`].
     pub fn query(&self, values: &[Parameter]) -> Result<ResultStream> {
-        self.run(values).map(rows)
+        self.run(values).map(Outcome::into_rows)
     }
 
     /// As [`Prepared::run_named`]: the rows of the statement.
@@ -240,13 +243,6 @@ impl Prepared<'_> {
     ///
     /// As [`Prepared::run_named`].
     pub fn query_named(&self, values: &[(&str, Parameter)]) -> Result<ResultStream> {
-        self.run_named(values).map(rows)
-    }
-}
-
-fn rows(outcome: Outcome) -> ResultStream {
-    match outcome {
-        Outcome::Rows(rows) => rows,
-        Outcome::Done(_) => ResultStream::empty(),
+        self.run_named(values).map(Outcome::into_rows)
     }
 }

@@ -1,6 +1,7 @@
 //! The rows of a query.
 
-use std::{collections::VecDeque, sync::Arc};
+use crate::statement::Collected;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_state::queue::QueueReader;
@@ -84,6 +85,28 @@ impl ResultStream {
             Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
             Rows::Held(rows) => rows.wait_next(None).unwrap_or(Ok(None)),
             Rows::Ready(batches) => Ok(batches.pop_front()),
+        }
+    }
+
+    /// As [`ResultStream::next`], if there is an answer before `timeout` has passed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let mut rows = volley::Session::new()?.sql("SELECT 1")?;
+    /// let batch = rows.next_timeout(Duration::from_secs(60)).transpose()?.flatten();
+    /// assert_eq!(batch.map(|it| it.rows()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Option<Batch>>> {
+        match &mut self.rows {
+            Rows::Task(task) => {
+                let next = task.next_timeout(timeout)?;
+                Some(next.and_then(|it| it.map(Batch::loaded).transpose()))
+            }
+            Rows::Ready(..) => Some(self.next()),
         }
     }
 

@@ -602,8 +602,18 @@ impl Session {
         running.cancel();
     }
 
+    /// The parent of the tokens of statements that begin now.
+    pub(crate) fn running_token(&self) -> CancellationToken {
+        lock(&self.cancellation).clone()
+    }
+
     /// What is the same for every row of the query of a statement that begins now.
     pub(crate) fn begin(&self) -> Arc<QueryConstants> {
+        self.begin_with(None)
+    }
+
+    /// The same, cancelled by `parent` in place of the session's token.
+    pub(crate) fn begin_with(&self, parent: Option<&CancellationToken>) -> Arc<QueryConstants> {
         let settings = self.settings();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock_micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
@@ -612,7 +622,7 @@ impl Session {
         Arc::new(QueryConstants {
             now_micros,
             time_zone: settings.time_zone,
-            cancellation: lock(&self.cancellation).child_until(deadline),
+            cancellation: parent.unwrap_or(&self.running_token()).child_until(deadline),
             sequences: Arc::new(
                 self.catalog.sequences(Arc::clone(&self.host) as _, settings.dialect),
             ),

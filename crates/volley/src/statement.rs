@@ -1,7 +1,7 @@
 //! Running statements.
 
 use crate::{
-    ResultStream, Session, Settings, access,
+    Replacement, Replacements, ResultStream, Session, Settings, StatementInputs,
     attach::{self, Attachment},
     copy, copy_from, explain, export, maintenance,
     named_type::named_type,
@@ -17,7 +17,7 @@ use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
-use volley_logical::TableRef;
+use volley_logical::{NamedTable, TableRef};
 use volley_memory::{Reservation, with_cancellation};
 use volley_plan::{PlanNode, PlanNodeId, ProjectNode, TableWriteNode, WriteTarget};
 use volley_sql::{
@@ -44,6 +44,16 @@ pub enum Outcome {
     ),
 }
 
+impl Outcome {
+    /// The rows; none, for a statement without rows.
+    pub fn into_rows(self) -> ResultStream {
+        match self {
+            Outcome::Rows(rows) => rows,
+            Outcome::Done(_) => ResultStream::empty(),
+        }
+    }
+}
+
 /// Binds and runs one statement.
 pub(crate) fn run(session: &Session, parsed: &ParsedStatement) -> Result<Outcome> {
     run_with(session, parsed, Parameters::None, None)
@@ -56,17 +66,30 @@ pub(crate) fn run_with(
     parameters: Parameters,
     place: Option<Span>,
 ) -> Result<Outcome> {
-    let constants = session.begin();
+    run_with_inputs(session, parsed, (parameters, place), &StatementInputs::default())
+}
+
+/// Binds and runs one statement, with values for its parameters and what the caller adds.
+pub(crate) fn run_with_inputs(
+    session: &Session,
+    parsed: &ParsedStatement,
+    values: (Parameters, Option<Span>),
+    inputs: &StatementInputs,
+) -> Result<Outcome> {
+    let constants = session.begin_with(inputs.cancellation.as_ref());
     let cancellation = constants.cancellation.clone();
-    with_cancellation(&cancellation, || run_current(session, parsed, parameters, place, constants))
+    let replacements = inputs.replacements.clone();
+    with_cancellation(&cancellation, || {
+        run_current(session, parsed, values, replacements, constants)
+    })
 }
 
 /// Runs a statement whose token is the current one.
 fn run_current(
     session: &Session,
     parsed: &ParsedStatement,
-    parameters: Parameters,
-    place: Option<Span>,
+    values: (Parameters, Option<Span>),
+    replacements: Option<Arc<dyn Replacements>>,
     constants: Arc<QueryConstants>,
 ) -> Result<Outcome> {
     // A statement that changes a table begins with what others, which are at it, leave.
@@ -77,10 +100,11 @@ fn run_current(
         }
         None => None,
     };
-    let cx = StatementContext::begin(session, constants, turn.as_ref());
+    let mut cx = StatementContext::begin(session, constants, turn.as_ref());
+    cx.replacements = replacements;
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let statement = bind(session, parsed, &cx, (parameters, place));
+        let statement = bind(session, parsed, &cx, values);
         if let Ok(Statement::Transaction(step)) = statement {
             return transaction(session, step, cx.constants.now_micros)
                 .map(|()| Outcome::Done(None));
@@ -123,7 +147,23 @@ struct RunningCatalog<'a> {
 
 impl Catalog for RunningCatalog<'_> {
     fn table(&self, name: &str) -> Result<Option<Relation>> {
-        self.names.table(name)
+        let found = self.names.table(name)?;
+        let Some(replacements) = &self.cx.replacements else { return Ok(found) };
+        if found.is_some() {
+            return Ok(found);
+        }
+        Ok(replacements.find(name)?.map(|it| match it {
+            Replacement::Table(table) => {
+                let reference = self.names.add_external(Arc::clone(&table));
+                Relation::Table(NamedTable { reference, table })
+            }
+            Replacement::Query(sql) => Relation::View {
+                sql,
+                columns: Vec::new(),
+                dialect: self.names.dialect(),
+                home: Home::default(),
+            },
+        }))
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Table>> {

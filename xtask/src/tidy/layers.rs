@@ -44,6 +44,7 @@ const CRATES: &[(&str, char)] = &[
     ("volley", DOOR),
     ("presto", DOOR),
     ("cli", DOOR),
+    ("python", DOOR),
 ];
 
 const GROUND: char = 'g';

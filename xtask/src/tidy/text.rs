@@ -14,6 +14,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/cli/src/allocator",
     "crates/kernels/",
     "crates/memory/",
+    "crates/python/src/capsule",
+    "crates/python/src/waiting",
     "crates/vector/",
     "crates/state/src/rows",
     "crates/state/src/hash_table",
