@@ -7,6 +7,9 @@
 //!
 //! A sink waits while the buffers hold more than their limit. One page is always accepted.
 
+#[cfg(test)]
+mod tests;
+
 use bytes::Bytes;
 use std::{
     collections::{BTreeMap, VecDeque},

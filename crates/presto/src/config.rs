@@ -1,6 +1,9 @@
 //! Presto's own configuration files: `config.properties`, `node.properties` and
 //! `catalog/*.properties`.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, fs, path::Path};
 use volley_error::{Error, Result};
 use volley_memory::parse_bytes;

@@ -23,6 +23,8 @@ mod group_id;
 mod join;
 mod window;
 mod unnest;
+#[cfg(test)]
+mod tests;
 use crate::{
     catalog::{Catalogs, ScannedTable},
     json::Json,
