@@ -77,6 +77,18 @@ pub(crate) enum BufferKind {
     Spooling,
 }
 
+impl BufferKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BufferKind::Partitioned => "PARTITIONED",
+            BufferKind::Broadcast => "BROADCAST",
+            BufferKind::Arbitrary => "ARBITRARY",
+            BufferKind::Discarding => "DISCARDING",
+            BufferKind::Spooling => "SPOOLING",
+        }
+    }
+}
+
 /// The states of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

@@ -1,11 +1,10 @@
 //! The HTTP interface of a worker.
 
-mod units;
-
 use crate::{
     protocol::{TaskInfo, TaskStatus, TaskUpdateRequest},
     task::{Stop, WorkerTask},
     task_manager::TaskManager,
+    units::{parse_data_size, parse_duration},
     worker::{Lifecycle, NodeState},
 };
 use axum::{
@@ -24,7 +23,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{sync::watch, time::timeout};
-use units::{parse_data_size, parse_duration};
 use volley_error::Error;
 
 /// The largest request: fragments have at most 16 MB, plus a third in base64, plus splits.
@@ -243,13 +241,14 @@ async fn results(
         Some(size) => parse_data_size(size).ok_or_else(|| malformed_header(MAX_SIZE))?,
         None => RESULTS_BYTES,
     };
+    // Also for a task that failed: its reader must not ask again at once.
     let wait = max_wait(&headers)?.unwrap_or(RESULTS_WAIT);
     let mut changes = task.buffers.subscribe();
     let deadline = tokio::time::Instant::now() + wait;
     let found = loop {
         changes.borrow_and_update();
         let found = task.buffers.get(&buffer, token, bytes_max);
-        let is_answer = !found.pages.is_empty() || found.is_complete || task.state().is_done();
+        let is_answer = !found.pages.is_empty() || found.is_complete;
         if is_answer || tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
             break found;
         }
@@ -291,12 +290,12 @@ async fn destroy_results(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tasks of this worker read no other tasks.
+/// The pages of another task are no longer needed.
 async fn remove_remote_source(
     State(service): Shared,
-    Path((id, _source)): Path<(String, String)>,
+    Path((id, source)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
-    find(&service, &id)?;
+    find(&service, &id)?.remove_remote_source(&source);
     Ok(StatusCode::NO_CONTENT)
 }
 

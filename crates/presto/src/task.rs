@@ -9,15 +9,17 @@
 //! A request about a task may arrive before the fragment: the task waits as PLANNED.
 
 use crate::{
-    buffer::{LastBuffers, OutputBuffers},
+    buffer::OutputBuffers,
     catalog::TaskTables,
+    exchange_client::{Location, RemoteSource},
     failure::failure_of,
+    partition::OutputPartitioning,
     protocol::{
         BufferKind, ExecutionFailure, MetadataUpdates, OutputBufferInfo, OutputIds, TaskInfo,
         TaskSource, TaskState, TaskStats, TaskStatus, TaskUpdateRequest,
     },
     sink::PageOutput,
-    translate::{TranslatedScan, translate},
+    translate::{FragmentContext, TranslatedFragment, TranslatedScan, translate},
     worker::{Engine, uuid_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -70,6 +72,8 @@ struct Inner {
 struct Running {
     task: Arc<Task>,
     scans: BTreeMap<String, TranslatedScan>,
+    /// What reads pages of other tasks, by Presto's plan node.
+    remote_sources: BTreeMap<String, Arc<RemoteSource>>,
     /// The numbers of the splits that were added.
     splits: BTreeSet<i64>,
 }
@@ -89,6 +93,7 @@ impl WorkerTask {
         getrandom::fill(&mut random)
             .map_err(|it| Error::internal(format!("no random numbers: {it}")))?;
         let bits = u128::from_le_bytes(random);
+        let pool = engine.pool.child(format!("task {id}"));
         let inner = Inner {
             state: TaskState::Planned,
             version: 1,
@@ -107,8 +112,8 @@ impl WorkerTask {
             location,
             created: (Timestamp::now(), Instant::now()),
             engine: Arc::clone(engine),
-            buffers: Arc::new(OutputBuffers::new(engine.output_buffer_bytes)),
-            pool: engine.pool.child(format!("task {id}")),
+            buffers: Arc::new(OutputBuffers::new(engine.output_buffer_bytes, &pool)),
+            pool,
             updates: Mutex::new(()),
             inner: Mutex::new(inner),
             changes: watch::Sender::new(1),
@@ -144,15 +149,8 @@ impl WorkerTask {
     }
 
     fn set_buffers(&self, ids: &OutputIds) -> Result<()> {
-        let is_one = ids.kind == BufferKind::Partitioned && ids.buffers.len() <= 1;
-        if !is_one {
-            let message = format!("{} output buffers {:?}", ids.buffers.len(), ids.kind);
-            let error = Error::unsupported(message);
-            return Err(error.hint("set single-node-execution-enabled=true on the coordinator"));
-        }
-        let last = if ids.no_more_buffer_ids { LastBuffers::Known } else { LastBuffers::Unknown };
+        self.buffers.add(ids)?;
         self.lock().kind = ids.kind;
-        self.buffers.add_buffers(ids.buffers.keys(), last);
         Ok(())
     }
 
@@ -163,20 +161,67 @@ impl WorkerTask {
         let json = String::from_utf8(json)
             .map_err(|_| Error::invalid_value("a fragment that is not UTF-8"))?;
         let engine = &self.engine;
-        let translated = translate(&json, &engine.catalogs, &engine.registry)?;
-        let scans = translated.scans;
+        let context = FragmentContext {
+            catalogs: &engine.catalogs,
+            registry: &engine.registry,
+            first_unique_id: first_unique_id(&self.id),
+        };
+        let mut translated = translate(&json, &context)?;
+        let remote_sources = std::mem::take(&mut translated.remote_sources);
+        let scans = translated.scans.clone();
+        let config = self.config(translated, request)?;
+        let task = Arc::new(Task::start(config, &engine.executor)?);
+        let mut sources = BTreeMap::new();
+        for (id, source) in remote_sources {
+            let Some(node) = source.node else { continue };
+            let input = task.input(node)?;
+            let source = RemoteSource::new(&engine.exchange, input, source.types, &self.pool);
+            sources.insert(id, source);
+        }
+        let mut inner = self.lock();
+        if inner.state.is_done() {
+            drop(inner);
+            self.engine.release(task);
+            return Ok(());
+        }
+        let (remote_sources, splits) = (sources, BTreeSet::new());
+        inner.running = Some(Running { task, scans, remote_sources, splits });
+        inner.state = TaskState::Running;
+        self.changed(inner);
+        Ok(())
+    }
+
+    fn config(
+        self: &Arc<Self>,
+        translated: TranslatedFragment,
+        request: &TaskUpdateRequest,
+    ) -> Result<TaskConfig> {
+        let engine = &self.engine;
+        let TranslatedFragment { plan, scans, partitioning, .. } = translated;
         let tables = scans.values().map(|it| (it.name.clone(), Arc::clone(&it.table))).collect();
+        let partitions = match request.output_ids.kind {
+            BufferKind::Partitioned => request.output_ids.buffers.values().max().copied(),
+            _ => None,
+        };
+        // Other buffers get all pages, or any.
+        let partitions = partitions.and_then(|it| usize::try_from(it).ok()).map_or(1, |it| it + 1);
         let output = PageOutput {
             buffers: Arc::clone(&self.buffers),
             format: engine.page_format,
+            types: plan.schema().types().cloned().collect(),
+            partitioning: match request.output_ids.kind {
+                BufferKind::Partitioned => partitioning,
+                _ => OutputPartitioning::single(),
+            },
+            partitions,
             on_end: on_end(Arc::downgrade(self)),
         };
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
         };
-        let config = TaskConfig {
-            plan: translated.plan,
+        Ok(TaskConfig {
+            plan,
             tables: Arc::new(TaskTables(tables)),
             sinks: Arc::clone(&engine.sinks),
             registry: Arc::clone(&engine.registry),
@@ -191,18 +236,7 @@ impl WorkerTask {
             sizes: StateSizes::NORMAL,
             ports,
             priority: Priority::Normal,
-        };
-        let task = Arc::new(Task::start(config, &engine.executor)?);
-        let mut inner = self.lock();
-        if inner.state.is_done() {
-            drop(inner);
-            self.engine.release(task);
-            return Ok(());
-        }
-        inner.running = Some(Running { task, scans, splits: BTreeSet::new() });
-        inner.state = TaskState::Running;
-        self.changed(inner);
-        Ok(())
+        })
     }
 
     /// Adds splits that were not added before.
@@ -212,6 +246,11 @@ impl WorkerTask {
             inner.no_more_splits.insert(source.plan_node_id.clone());
         }
         let Some(running) = &mut inner.running else { return Ok(()) };
+        if let Some(remote) = running.remote_sources.get(&source.plan_node_id) {
+            let remote = Arc::clone(remote);
+            drop(inner);
+            return add_locations(&remote, source);
+        }
         let scan = running.scans.get(&source.plan_node_id).ok_or_else(|| {
             Error::invalid_query(format!("splits for the plan node {}", source.plan_node_id))
         })?;
@@ -234,6 +273,13 @@ impl WorkerTask {
             task.no_more_splits(node)?;
         }
         Ok(())
+    }
+
+    /// Reads no more pages of the task `id`.
+    pub(crate) fn remove_remote_source(&self, id: &str) {
+        if let Some(running) = &self.lock().running {
+            running.remote_sources.values().for_each(|it| it.remove_task(id));
+        }
     }
 
     /// Called when the plan has ended.
@@ -286,6 +332,7 @@ impl WorkerTask {
             self.buffers.close();
         }
         if let Some(running) = running {
+            running.remote_sources.values().for_each(|it| it.close());
             running.task.cancel();
             self.engine.release(running.task);
         }
@@ -348,13 +395,7 @@ impl WorkerTask {
             task_id: self.id.clone(),
             last_heartbeat: Timestamp::now().to_string(),
             output_buffers: OutputBufferInfo {
-                kind: match inner.kind {
-                    BufferKind::Partitioned => "PARTITIONED",
-                    BufferKind::Broadcast => "BROADCAST",
-                    BufferKind::Arbitrary => "ARBITRARY",
-                    BufferKind::Discarding => "DISCARDING",
-                    BufferKind::Spooling => "SPOOLING",
-                },
+                kind: inner.kind.name(),
                 state: match (inner.state.is_done(), inner.plan_done) {
                     (true, _) => "FINISHED",
                     (false, true) => "FLUSHING",
@@ -406,6 +447,32 @@ fn on_end(task: Weak<WorkerTask>) -> crate::sink::OnEnd {
             task.ended(outcome);
         }
     })
+}
+
+/// Adds the locations of splits. A location that is known already is not read twice.
+fn add_locations(remote: &Arc<RemoteSource>, source: &TaskSource) -> Result<()> {
+    for scheduled in &source.splits {
+        remote.add(Location::of_split(&scheduled.split.connector_split)?);
+    }
+    if source.no_more_splits {
+        remote.no_more_locations();
+    }
+    Ok(())
+}
+
+/// The bits of a unique number that count rows, and those that tell the task within its stage.
+const ROW_BITS: u32 = 40;
+const TASK_BITS: u32 = 14;
+
+/// The first number that AssignUniqueId nodes of a task assign: from the numbers of its stage and
+/// of the task, as in Presto.
+fn first_unique_id(task: &str) -> i64 {
+    let number = |index: usize| {
+        let part = task.split('.').nth(index).unwrap_or_default();
+        part.parse::<i64>().unwrap_or(0)
+    };
+    let task_of_stage = number(3) & ((1 << TASK_BITS) - 1);
+    (number(1) & 0xff) << (ROW_BITS + TASK_BITS) | task_of_stage << ROW_BITS
 }
 
 /// Microseconds in a millisecond.

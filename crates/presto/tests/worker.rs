@@ -73,13 +73,13 @@ fn discovery(listener: &TcpListener, sender: &mpsc::UnboundedSender<String>) {
     }
 }
 
-fn write_config(folder: &Path, discovery: SocketAddr) {
+fn write_config(folder: &Path, discovery: SocketAddr, further: &str) {
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
     write(
         "config.properties",
         &format!(
             "coordinator=false\nhttp-server.http.port=0\ndiscovery.uri=http://{discovery}\n\
-             presto.version=testversion\nexchange.checksum-enabled=true\n"
+             presto.version=testversion\nexchange.checksum-enabled=true\n{further}"
         ),
     );
     write(
@@ -92,9 +92,14 @@ fn write_config(folder: &Path, discovery: SocketAddr) {
 }
 
 async fn start() -> Running {
+    start_with("").await
+}
+
+/// A worker with further properties.
+async fn start_with(further: &str) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    write_config(folder.path(), listener.local_addr().unwrap());
+    write_config(folder.path(), listener.local_addr().unwrap(), further);
     let (sender, announced) = mpsc::unbounded_channel();
     thread::spawn(move || discovery(&listener, &sender));
     let parts = WorkerParts {
@@ -355,4 +360,247 @@ async fn a_worker_that_shuts_down_waits_for_its_tasks() {
         last = text;
     }
     assert!(last.starts_with("DELETE /v1/announcement/one "), "{last}");
+}
+
+const PRODUCER: &str = "q.1.0.0.0";
+
+/// The fragment with its rows partitioned by the column `k`.
+fn partitioned(mut fragment: Json) -> Json {
+    let scheme = &mut fragment["partitioningScheme"];
+    scheme["partitioning"] = json!({"handle": {"connectorHandle":
+        {"@type": "$remote", "partitioning": "FIXED", "function": "HASH"}},
+        "arguments": [variable("k", "bigint")]});
+    scheme["bucketToPartition"] = json!([0, 1]);
+    fragment
+}
+
+fn with_buffers(mut update: Json, kind: &str, buffers: &Json, no_more_buffer_ids: bool) -> Json {
+    update["outputIds"] = json!({"type": kind, "version": 1, "buffers": buffers,
+        "noMoreBufferIds": no_more_buffer_ids});
+    update
+}
+
+/// A fragment that returns the rows of nation which other tasks wrote.
+fn receiver() -> Json {
+    let mut fragment = nation();
+    let columns = [variable("k", "bigint"), variable("n", "varchar(25)")];
+    fragment["root"]["source"] = json!({
+        "@type": "com.facebook.presto.sql.planner.plan.RemoteSourceNode", "id": "0",
+        "sourceFragmentIds": ["1"], "outputVariables": columns, "exchangeType": "GATHER"});
+    fragment
+}
+
+fn remote_split(sequence: i64, url: &str) -> Json {
+    json!({"sequenceId": sequence, "planNodeId": "0", "split": {
+        "connectorId": "$remote", "transactionHandle": {"@type": "$remote"},
+        "connectorSplit": {"@type": "$remote", "location": {"location": url},
+            "remoteSourceTaskId": PRODUCER},
+        "lifespan": "TaskWide"}})
+}
+
+impl Running {
+    /// The values of the first column of all pages of a buffer.
+    async fn read_all(&self, task: &str, buffer: &str) -> Vec<Value> {
+        let (mut token, mut values) = (0, Vec::new());
+        let types = [Type::BigInt, Type::Varchar];
+        loop {
+            let answer = self.get(&format!("/v1/task/{task}/results/{buffer}/{token}")).await;
+            for page in PageReader::new(&answer.body, &types, PrestoPageOptions::default()) {
+                values.extend(page.unwrap().column(0).to_values().unwrap());
+            }
+            token = answer.header("X-Presto-Page-End-Sequence-Id").parse().unwrap();
+            if answer.header("X-Presto-Buffer-Complete") == "true" {
+                return values;
+            }
+        }
+    }
+
+    /// Waits until the worker has no memory reserved.
+    async fn wait_until_empty(&self) {
+        loop {
+            let memory = self.send(Method::POST, "/v1/memory", &[], "{}").await.json();
+            if memory["pools"]["general"]["reservedBytes"] == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn sorted(mut values: Vec<Value>) -> Vec<i64> {
+    values.sort_by_key(|it| it.as_i128());
+    values.iter().filter_map(|it| it.as_i128()).map(|it| it as i64).collect()
+}
+
+#[tokio::test]
+async fn rows_go_to_the_partition_of_prestos_hash() {
+    let worker = start().await;
+    let update = update(Some(&partitioned(nation())), &[split(0)], true);
+    let update = with_buffers(update, "PARTITIONED", &json!({"a": 0, "b": 1}), true);
+    worker.post(PRODUCER, &update).await.json();
+    let first = worker.read_all(PRODUCER, "a").await;
+    let second = worker.read_all(PRODUCER, "b").await;
+    // The hashes of 0 and 1 are 0 and 7f0e345be3649cd2.
+    assert!(first.contains(&Value::BigInt(0)) && second.contains(&Value::BigInt(1)));
+    let all = sorted([first, second].concat());
+    assert_eq!(all, (0..25).collect::<Vec<_>>());
+    assert_eq!(worker.status_after(PRODUCER, "RUNNING").await["state"], "FINISHED");
+    worker.wait_until_empty().await;
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn each_reader_of_a_broadcast_gets_all_rows() {
+    let worker = start().await;
+    let none =
+        with_buffers(update(Some(&nation()), &[split(0)], true), "BROADCAST", &json!({}), false);
+    worker.post(PRODUCER, &none).await.json();
+    let buffers =
+        |last| with_buffers(update(None, &[], true), "BROADCAST", &json!({"0": 0, "1": 0}), last);
+    worker.post(PRODUCER, &buffers(false)).await.json();
+    assert_eq!(worker.read_all(PRODUCER, "0").await.len(), 25);
+    worker.post(PRODUCER, &buffers(true)).await.json();
+    assert_eq!(worker.read_all(PRODUCER, "1").await.len(), 25);
+    assert_eq!(worker.status_after(PRODUCER, "RUNNING").await["state"], "FINISHED");
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn a_task_reads_the_pages_of_other_tasks() {
+    let (worker, other) = (start().await, start().await);
+    let produce = update(Some(&partitioned(nation())), &[split(0)], true);
+    let produce = with_buffers(produce, "PARTITIONED", &json!({"0": 0, "1": 1}), true);
+    // The consumer comes first, and the same location comes twice.
+    let url = |buffer: u32| format!("http://{}/v1/task/{PRODUCER}/results/{buffer}", other.address);
+    let consume = update(Some(&receiver()), &[remote_split(0, &url(0))], false);
+    worker.post(TASK, &consume).await.json();
+    other.post(PRODUCER, &produce).await.json();
+    let splits = [remote_split(0, &url(0)), remote_split(1, &url(1))];
+    worker.post(TASK, &update(None, &splits, true)).await.json();
+    let found = sorted(worker.read_all(TASK, "0").await);
+    assert_eq!(found, (0..25).collect::<Vec<_>>());
+    // The consumer told that it has all.
+    assert_eq!(other.status_after(PRODUCER, "RUNNING").await["state"], "FINISHED");
+    for worker in [worker, other] {
+        worker.wait_until_empty().await;
+        worker.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_away_fails_the_task() {
+    let worker = start_with("exchange.max-error-duration=0s\n").await;
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{closed}/v1/task/{PRODUCER}/results/0");
+    let update = update(Some(&receiver()), &[remote_split(0, &url)], true);
+    worker.post(TASK, &update).await.json();
+    let status = worker.status_after(TASK, "RUNNING").await;
+    assert_eq!(status["state"], "FAILED");
+    let failure = &status["failures"][0];
+    assert_eq!(failure["errorCode"]["name"], "PAGE_TRANSPORT_TIMEOUT");
+    assert!(failure["message"].as_str().unwrap().contains(&url), "{failure}");
+    worker.wait_until_empty().await;
+    worker.end().await;
+}
+
+/// Answers each request with this text, and reports the requests' first lines.
+fn fake_worker(answer: String) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, requests) = mpsc::unbounded_channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (answer, sender) = (answer.clone(), sender.clone());
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(count) = stream.read(&mut buffer) {
+                    let text = String::from_utf8_lossy(&buffer[..count]);
+                    let line = text.lines().next().unwrap_or_default().to_owned();
+                    if count == 0 || sender.send(line).is_err() {
+                        return;
+                    }
+                    let _ = stream.write_all(answer.as_bytes());
+                }
+            });
+        }
+    });
+    (address, requests)
+}
+
+fn results_text(status: &str, token: u32, next: u32, instance: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nX-Presto-Task-Instance-Id: {instance}\r\n\
+         X-Presto-Page-Sequence-Id: {token}\r\nX-Presto-Page-End-Sequence-Id: {next}\r\n\
+         X-Presto-Buffer-Complete: false\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn answers_that_are_no_pages_fail_the_task() {
+    let worker = start_with("exchange.max-error-duration=0s\n").await;
+    let cases = [
+        (results_text("200 OK", 0, 1, "i", "no page"), "CORRUPT_PAGE"),
+        (results_text("200 OK", 5, 6, "i", "no page"), "CORRUPT_PAGE"),
+        (results_text("200 OK", 0, 0, "i", "no page"), "CORRUPT_PAGE"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(), "CORRUPT_PAGE"),
+        ("HTTP/1.1 404 Gone\r\nContent-Length: 0\r\n\r\n".to_owned(), "PAGE_TRANSPORT_ERROR"),
+        ("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n".to_owned(), "PAGE_TRANSPORT_TIMEOUT"),
+    ];
+    for (number, (answer, code)) in cases.into_iter().enumerate() {
+        let (address, _requests) = fake_worker(answer.clone());
+        let url = format!("http://{address}/v1/task/{PRODUCER}/results/0");
+        let task = format!("q.0.0.{number}.0");
+        let update = update(Some(&receiver()), &[remote_split(0, &url)], true);
+        worker.post(&task, &update).await.json();
+        let status = worker.status_after(&task, "RUNNING").await;
+        assert_eq!(status["failures"][0]["errorCode"]["name"], code, "{answer}");
+    }
+    worker.wait_until_empty().await;
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn an_aborted_task_tells_its_producers() {
+    let worker = start().await;
+    let (address, mut requests) = fake_worker(results_text("204 No Content", 0, 0, "i", ""));
+    let url = format!("http://{address}/v1/task/{PRODUCER}/results/0");
+    let update = update(Some(&receiver()), &[remote_split(0, &url)], true);
+    worker.post(TASK, &update).await.json();
+    let get = format!("GET /v1/task/{PRODUCER}/results/0/0 HTTP/1.1");
+    assert_eq!(requests.recv().await, Some(get));
+    worker.send(Method::DELETE, &format!("/v1/task/{TASK}"), &[], "").await;
+    let delete = format!("DELETE /v1/task/{PRODUCER}/results/0 HTTP/1.1");
+    while requests.recv().await.unwrap() != delete {}
+    worker.wait_until_empty().await;
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn a_remote_source_that_is_removed_has_ended() {
+    let worker = start().await;
+    let (address, mut requests) = fake_worker(results_text("204 No Content", 0, 0, "i", ""));
+    let url = format!("http://{address}/v1/task/{PRODUCER}/results/0");
+    let update = update(Some(&receiver()), &[remote_split(0, &url)], true);
+    worker.post(TASK, &update).await.json();
+    requests.recv().await.unwrap();
+    let path = format!("/v1/task/{TASK}/remote-source/{PRODUCER}");
+    let removed = worker.send(Method::DELETE, &path, &[], "").await;
+    assert_eq!(removed.status, StatusCode::NO_CONTENT);
+    assert!(worker.read_all(TASK, "0").await.is_empty());
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn malformed_locations_fail_the_task() {
+    let worker = start().await;
+    let urls = ["https://a:1/v1/task/t/results/0", "http:///results/0", "http://a:1/x", "a b"];
+    for (number, url) in urls.into_iter().enumerate() {
+        let task = format!("q.0.0.{number}.0");
+        let update = update(Some(&receiver()), &[remote_split(0, url)], true);
+        let info = worker.post(&task, &update).await.json();
+        assert_eq!(info["taskStatus"]["state"], "FAILED", "{url}");
+    }
+    worker.end().await;
 }

@@ -63,8 +63,7 @@ impl Translator<'_> {
         let types = types.collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = variables.iter().map(|it| it.name.clone()).collect();
         let schema: Schema = types.iter().cloned().map(unnamed).collect();
-        let one_row = literal_rows(vec![Vec::new()], Schema::default());
-        let nothing = Relation::new(one_row, []);
+        let nothing = Relation::new(one_row(), []);
         let (mut literals, mut computed) = (Vec::new(), Vec::new());
         for row in node.elements("rows")? {
             let mut exprs = Vec::new();
@@ -98,11 +97,17 @@ impl Translator<'_> {
     }
 }
 
-fn literal(expr: &Expr) -> Option<Value> {
+/// The value of a constant.
+pub(super) fn literal(expr: &Expr) -> Option<Value> {
     match &expr.kind {
         ExprKind::Constant(value) => Some(value.clone()),
         _ => None,
     }
+}
+
+/// A row without columns.
+pub(super) fn one_row() -> PlanNode {
+    literal_rows(vec![Vec::new()], Schema::default())
 }
 
 fn literal_rows(rows: Vec<Vec<Value>>, schema: Schema) -> PlanNode {

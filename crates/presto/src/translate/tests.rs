@@ -1,5 +1,9 @@
 use super::*;
-use crate::{catalog::Catalogs, config::WorkerConfig};
+use crate::{
+    catalog::Catalogs,
+    config::WorkerConfig,
+    partition::{PartitionFunction, PartitionKey},
+};
 use serde_json::{Value as JsonValue, json};
 use volley_error::ErrorKind;
 use volley_types::Value;
@@ -78,9 +82,15 @@ fn fragment(root: JsonValue, layout: &[JsonValue]) -> String {
     .to_string()
 }
 
+fn translate_json(json: &str) -> Result<TranslatedFragment> {
+    let (catalogs, registry) = (catalogs(), registry());
+    let context =
+        FragmentContext { catalogs: &catalogs, registry: &registry, first_unique_id: 1 << 40 };
+    translate(json, &context)
+}
+
 fn translated(root: JsonValue, layout: &[JsonValue]) -> Result<String> {
-    let translated = translate(&fragment(root, layout), &catalogs(), &registry())?;
-    Ok(translated.plan.to_string())
+    Ok(translate_json(&fragment(root, layout))?.plan.to_string())
 }
 
 /// The plan of `expr` over the columns of orders.
@@ -106,7 +116,7 @@ fn unsupported(result: Result<String>, name: &str) {
 fn scans_know_their_node_and_columns() {
     let layout = [variable("p", "double"), variable("k", "bigint")];
     let json = fragment(orders(), &layout);
-    let translated = translate(&json, &catalogs(), &registry()).unwrap();
+    let translated = translate_json(&json).unwrap();
     assert_eq!(translated.scans.keys().collect::<Vec<_>>(), ["7"]);
     let plan = translated.plan.to_string();
     assert!(plan.starts_with("Project #2 as , #0 as \n  TableScan"), "{plan}");
@@ -234,9 +244,9 @@ fn what_is_missing_is_named() {
     let mut other = orders();
     other["table"]["connectorId"] = json!("hive");
     assert!(translated(other, &k).unwrap_err().message().contains("no such catalog: hive"));
-    let many = fragment(orders(), &k).replace("\"function\":\"SINGLE\"", "\"function\":\"HASH\"");
-    let error = translate(&many, &catalogs(), &registry()).map(drop).unwrap_err();
-    assert!(error.message().contains("HASH"), "{error}");
+    let other = fragment(orders(), &k).replace("\"function\":\"SINGLE\"", "\"function\":\"X\"");
+    let error = translate_json(&other).map(drop).unwrap_err();
+    assert_eq!(error.message(), "output partitioning X");
 }
 
 #[test]
@@ -247,7 +257,7 @@ fn deep_plans_and_expressions_need_no_deep_stack() {
     let nested = |depth: usize| (0..depth).fold(orders().to_string(), |it, _| limit(it));
     let with_root = |root: &str| {
         let whole = fragment(json!("ROOT"), &[variable("k", "bigint")]);
-        translate(&whole.replace("\"ROOT\"", root), &catalogs(), &registry()).map(drop)
+        translate_json(&whole.replace("\"ROOT\"", root)).map(drop)
     };
     with_root(&nested(500)).unwrap();
     let too_deep = with_root(&nested(3000)).unwrap_err();
@@ -274,8 +284,9 @@ fn cut_and_changed_fragments_are_errors_or_plans() {
         json!({"@type": ".FilterNode", "id": "2", "source": orders(), "predicate": compare});
     let json = fragment(filter, &[k]);
     let (catalogs, registry) = (catalogs(), registry());
-    assert!(translate(&json, &catalogs, &registry).is_ok());
-    let refused = |json: &str| translate(json, &catalogs, &registry).err().map(|it| it.kind());
+    let context = FragmentContext { catalogs: &catalogs, registry: &registry, first_unique_id: 0 };
+    assert!(translate(&json, &context).is_ok());
+    let refused = |json: &str| translate(json, &context).err().map(|it| it.kind());
     for at in (0..json.len()).step_by(3) {
         assert!(refused(&json[..at]).is_some(), "cut at {at}");
         for with in ["}", "\"", "null", "9", ""] {
@@ -283,4 +294,89 @@ fn cut_and_changed_fragments_are_errors_or_plans() {
             assert_ne!(refused(&changed), Some(ErrorKind::Internal), "{changed}");
         }
     }
+}
+
+fn sum_of(step: &str, source: JsonValue, argument: JsonValue, result: &str) -> JsonValue {
+    json!({"@type": ".AggregationNode", "id": "3", "source": source, "step": step,
+        "aggregations": {result: {"call": {"@type": "call", "displayName": "sum",
+            "functionHandle": handle("sum", &["bigint"], "bigint"), "returnType": "bigint",
+            "arguments": [argument]}, "distinct": false}},
+        "groupingSets": {"groupingKeys": [variable("s", "varchar(1)")], "groupingSetCount": 1,
+            "globalGroupingSets": []}, "preGroupedVariables": []})
+}
+
+#[test]
+fn states_have_the_same_types_in_both_fragments() {
+    let columns = [variable("s", "varchar(1)"), variable("a", "bigint")];
+    let partial = sum_of("PARTIAL", orders(), variable("k", "bigint"), "a<bigint>");
+    let written = translate_json(&fragment(partial, &columns)).unwrap();
+    let types: Vec<Type> = written.plan.schema().types().cloned().collect();
+    // The state is a HUGEINT, which pages do not have.
+    assert_eq!(types, [Type::Varchar, Type::decimal(38, 0)]);
+    let remote = json!({"@type": ".RemoteSourceNode", "id": "8", "sourceFragmentIds": ["1"],
+        "outputVariables": columns});
+    let exchange = json!({"@type": ".ExchangeNode", "id": "4", "type": "REPARTITION",
+        "scope": "LOCAL", "sources": [remote], "inputs": [columns],
+        "partitioningScheme": {"outputLayout": [variable("s", "varchar(1)"),
+            variable("b", "bigint")]}});
+    let last = sum_of("FINAL", exchange, variable("b", "bigint"), "c<bigint>");
+    let read = translate_json(&fragment(last, &[variable("c", "bigint")])).unwrap();
+    let source = &read.remote_sources["8"];
+    assert_eq!(source.types.as_ref(), types);
+    assert!(source.node.is_some());
+}
+
+#[test]
+fn remote_sources_of_equal_plans_are_not_shared() {
+    let remote = |id: &str| {
+        json!({"@type": ".RemoteSourceNode", "id": id, "sourceFragmentIds": ["1"],
+            "outputVariables": [variable("k", "bigint"), variable("s", "varchar(1)")]})
+    };
+    let counted = |id: &str, name: &str| {
+        let mut sum = sum_of("SINGLE", remote(id), variable("k", "bigint"), name);
+        sum["groupingSets"]["groupingKeys"] = json!([]);
+        sum
+    };
+    let join = json!({"@type": ".JoinNode", "id": "9", "type": "INNER", "criteria": [],
+        "left": counted("1", "a<bigint>"), "right": counted("2", "b<bigint>"),
+        "outputVariables": [variable("a", "bigint"), variable("b", "bigint")]});
+    let layout = [variable("a", "bigint"), variable("b", "bigint")];
+    let translated = translate_json(&fragment(join, &layout)).unwrap();
+    let nodes: Vec<_> = translated.remote_sources.values().map(|it| it.node.unwrap()).collect();
+    assert!(nodes.len() == 2 && nodes[0] != nodes[1], "{}", translated.plan);
+}
+
+#[test]
+fn rows_without_columns_are_read() {
+    let remote = json!({"@type": ".RemoteSourceNode", "id": "8", "sourceFragmentIds": ["1"],
+        "outputVariables": []});
+    let translated = translate_json(&fragment(remote, &[])).unwrap();
+    let source = &translated.remote_sources["8"];
+    assert!(source.node.is_some() && source.types.is_empty());
+}
+
+#[test]
+fn partitioning_keys_are_columns_or_constants_of_the_output() {
+    let layout = [variable("s", "varchar(1)"), variable("k", "bigint")];
+    let with = |arguments: &[JsonValue]| {
+        let mut json: JsonValue = serde_json::from_str(&fragment(orders(), &layout)).unwrap();
+        let scheme = &mut json["partitioningScheme"];
+        scheme["partitioning"]["handle"]["connectorHandle"]["function"] = json!("HASH");
+        scheme["partitioning"]["arguments"] = json!(arguments);
+        scheme["replicateNullsAndAny"] = json!(true);
+        scheme["bucketToPartition"] = json!([0, 1]);
+        translate_json(&json.to_string()).map(|it| it.partitioning)
+    };
+    let keys = [variable("k", "bigint"), bigint(7)];
+    let expected = OutputPartitioning {
+        function: PartitionFunction::Hash(vec![
+            PartitionKey::Column(1),
+            PartitionKey::Constant(Value::BigInt(7), Type::BigInt),
+        ]),
+        bucket_to_partition: Some(vec![0, 1]),
+        replicates_nulls_and_any: true,
+    };
+    assert_eq!(with(&keys).unwrap(), expected);
+    let error = with(&[variable("p", "double")]).unwrap_err();
+    assert_eq!(error.message(), "rows partitioned by p, which is no output");
 }
