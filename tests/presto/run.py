@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Runs TPC-H on Volley's worker under a real Presto coordinator.
+"""Runs TPC-H on Volley's workers under a real Presto coordinator.
 
-    tests/presto/run.py --volley target/debug/volley [--queries 1,6,13] [--cache DIR]
+    tests/presto/run.py --volley target/debug/volley [--queries 1,6,13] [--modes single,one]
 
 Fetches the coordinator with Maven once (about 125 MB, then 123 MB on disk), starts it and
 `volley presto-worker` on loopback, runs queries, compares the answers with those in
-crates/tpch/answers, and ends both by their process ids. Needs JDK 17, Maven and Python 3.
+crates/tpch/answers, and ends all by their process ids. Needs JDK 17, Maven and Python 3.
+
+Modes: `single` runs each query as one fragment on one worker; `one` as several fragments on one
+worker; `two` on two workers; `faults` cancels a query and kills a worker while queries run.
 
 Presto's JMX and Thrift sockets listen on all addresses. Where the kernel permits it, everything
 runs in a network namespace of its own, which has only a loopback device.
@@ -30,7 +33,8 @@ ROOT = HERE.parent.parent
 TPCH = ROOT / "crates" / "tpch"
 
 COORDINATOR_PORT = 18080
-WORKER_PORT = 18082
+WORKER_PORTS = [18082, 18092]
+MODES = ["single", "one", "two", "faults"]
 INSIDE_NAMESPACE = "VOLLEY_PRESTO_NAMESPACE"
 
 POM = """<project>
@@ -61,7 +65,6 @@ inline-sql-functions=false
 use-alternative-function-signatures=true
 query-manager.required-workers=1
 query-manager.required-workers-max-wait=60s
-single-node-execution-enabled=true
 """
 
 JVM_OPTIONS = [
@@ -74,6 +77,10 @@ FAILURES = [
     ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
     ("SELECT approx_set(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
 ]
+
+# A query that runs for minutes, with an exchange between the workers.
+LONG_QUERY = ("SELECT l_suppkey, sum(l_extendedprice) FROM tpch.sf100.lineitem GROUP BY l_suppkey "
+              "ORDER BY 2 LIMIT 1")
 
 # Further statements and their answers.
 STATEMENTS = [
@@ -154,13 +161,13 @@ def start_coordinator(folder):
     return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
 
-def start_worker(volley, folder):
+def start_worker(volley, folder, port):
     write_files(folder, {
         "config.properties":
-            f"coordinator=false\nhttp-server.http.port={WORKER_PORT}\n"
+            f"coordinator=false\nhttp-server.http.port={port}\n"
             f"discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}\npresto.version=testversion\n"
             "query.max-memory-per-node=1GB\n",
-        "node.properties": node_properties("volley", folder),
+        "node.properties": node_properties(f"volley-{port}", folder),
         "catalog/tpch.properties": TPCH_CATALOG,
     })
     log = open(folder / "worker.log", "w")
@@ -180,22 +187,45 @@ class QueryFailed(Exception):
         self.name = error.get("errorName")
 
 
-def run_query(sql, schema):
+def headers_of(mode, schema):
+    return {"X-Presto-User": "test", "X-Presto-Catalog": "tpch", "X-Presto-Schema": schema,
+            "X-Presto-Time-Zone": "UTC",
+            "X-Presto-Session": f"single_node_execution_enabled={str(mode == 'single').lower()}"}
+
+
+def get_json(url, headers=None, method="GET", body=None):
+    request = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
+    with urllib.request.urlopen(request, timeout=120) as response:
+        text = response.read()
+    return json.loads(text) if text else None
+
+
+def run_query(sql, schema, mode):
     """The rows of a statement."""
-    headers = {"X-Presto-User": "test", "X-Presto-Catalog": "tpch", "X-Presto-Schema": schema,
-               "X-Presto-Time-Zone": "UTC"}
+    headers = headers_of(mode, schema)
     url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
-    request = urllib.request.Request(url, data=sql.encode(), headers=headers, method="POST")
+    answer = get_json(url, headers, "POST", sql.encode())
     rows = []
     while True:
-        with urllib.request.urlopen(request, timeout=120) as response:
-            answer = json.load(response)
         rows += [list(map(parsed, row)) for row in answer.get("data", [])]
         if "error" in answer:
             raise QueryFailed(answer["error"])
         if "nextUri" not in answer:
             return rows
-        request = urllib.request.Request(answer["nextUri"], headers=headers)
+        answer = get_json(answer["nextUri"], headers)
+
+
+def wait_until(condition, what, seconds=120):
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        if condition():
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{what} not after {seconds} s")
+
+
+def active_workers():
+    return get_json(f"http://127.0.0.1:{COORDINATOR_PORT}/v1/cluster")["activeWorkers"]
 
 
 def wait_until_ready(processes):
@@ -205,7 +235,7 @@ def wait_until_ready(processes):
             if process.poll() is not None:
                 raise SystemExit(f"a server ended with status {process.returncode}")
         try:
-            if run_query("SELECT count(*) FROM nation", "tiny") == [[25]]:
+            if run_query("SELECT count(*) FROM nation", "tiny", "single") == [[25]]:
                 return
         except (OSError, QueryFailed):
             time.sleep(0.5)
@@ -243,42 +273,98 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def check_queries(numbers, worker):
+def check_queries(numbers, workers, mode):
     wrong = []
+    cpu_of_all = lambda: sum(cpu_seconds(it.pid) for it in workers)
     for number in numbers:
         sql = (TPCH / "queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
-        start, cpu = time.time(), cpu_seconds(worker.pid)
+        start, cpu = time.time(), cpu_of_all()
         try:
-            is_right = same_rows(run_query(sql, "tiny"), expected_rows(number))
+            is_right = same_rows(run_query(sql, "tiny", mode), expected_rows(number))
             outcome = "right" if is_right else "WRONG"
         except QueryFailed as error:
             is_right, outcome = False, f"FAILED {error}"
         if not is_right:
-            wrong.append(f"Q{number}")
-        cpu = cpu_seconds(worker.pid) - cpu
-        print(f"Q{number:<3} {time.time() - start:6.2f} s  worker {cpu:5.2f} s CPU  {outcome}",
-              flush=True)
+            wrong.append(f"Q{number} {mode}")
+        cpu = cpu_of_all() - cpu
+        print(f"{mode:6} Q{number:<3} {time.time() - start:6.2f} s  workers {cpu:5.2f} s CPU  "
+              f"{outcome}", flush=True)
     return wrong
 
 
-def check_statements():
+def check_statements(mode):
     wrong = []
     for sql, expected in STATEMENTS:
         try:
-            found = run_query(sql, "tiny")
+            found = run_query(sql, "tiny", mode)
         except QueryFailed as error:
             found = str(error)
         if found != expected:
             wrong.append(sql)
-            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
+            print(f"WRONG {mode} {sql}\n  expected {expected}\n  found    {found}")
     for sql, expected in FAILURES:
         try:
-            found = run_query(sql, "tiny")
+            found = run_query(sql, "tiny", mode)
         except QueryFailed as error:
             found = error.name
         if found != expected:
             wrong.append(sql)
-            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
+            print(f"WRONG {mode} {sql}\n  expected {expected}\n  found    {found}")
+    return wrong
+
+
+def running_tasks(port):
+    tasks = get_json(f"http://127.0.0.1:{port}/v1/task")
+    return [it for it in tasks if it["taskStatus"]["state"] in ("PLANNED", "RUNNING")]
+
+
+def reserved_bytes(port):
+    memory = get_json(f"http://127.0.0.1:{port}/v1/memory", {}, "POST", b"{}")
+    return memory["pools"]["general"]["reservedBytes"]
+
+
+def wait_until_idle(port):
+    wait_until(lambda: not running_tasks(port), f"worker {port} without tasks")
+    wait_until(lambda: reserved_bytes(port) == 0, f"worker {port} without memory")
+
+
+def start_query(sql):
+    """Starts a statement and waits until both workers run tasks of it; the address of its answer."""
+    headers = headers_of("two", "tiny")
+    url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
+    answer = get_json(url, headers, "POST", sql.encode())
+    while not all(running_tasks(port) for port in WORKER_PORTS):
+        if "error" in answer:
+            raise QueryFailed(answer["error"])
+        answer = get_json(answer["nextUri"], headers)
+    return answer["nextUri"]
+
+
+def check_faults(workers):
+    """Cancels a query; kills the second worker while a query runs."""
+    wrong = []
+    next_uri = start_query(LONG_QUERY)
+    urllib.request.urlopen(urllib.request.Request(next_uri, method="DELETE"), timeout=60).close()
+    for port in WORKER_PORTS:
+        wait_until_idle(port)
+    print("cancelled: no tasks and no memory are left", flush=True)
+
+    next_uri, start = start_query(LONG_QUERY), time.time()
+    workers[1].kill()
+    workers[1].wait()
+    answer = {"nextUri": next_uri}
+    while "nextUri" in answer:
+        answer = get_json(answer["nextUri"], headers_of("two", "tiny"))
+    error = answer.get("error")
+    if error is None or error["errorType"] not in ("INTERNAL_ERROR", "INSUFFICIENT_RESOURCES"):
+        wrong.append(f"killed worker: {error}")
+    else:
+        print(f"killed: after {time.time() - start:.1f} s {error['errorName']}: "
+              f"{error['message'].splitlines()[0]}", flush=True)
+    wait_until_idle(WORKER_PORTS[0])
+    wait_until(lambda: active_workers() == 1, "the coordinator without the killed worker")
+    if run_query("SELECT count(*) FROM lineitem", "tiny", "one") != [[60175]]:
+        wrong.append("a query after a worker was killed")
     return wrong
 
 
@@ -311,6 +397,7 @@ def main():
     parser.add_argument("--volley", default=str(ROOT / "target" / "debug" / "volley"),
                         help="the volley command, built with --features presto")
     parser.add_argument("--queries", default="all", help="numbers of TPC-H queries, or all")
+    parser.add_argument("--modes", default=",".join(MODES), help=f"of {', '.join(MODES)}")
     parser.add_argument("--version", default="0.296", help="the version of the coordinator")
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     parser.add_argument("--cache", type=pathlib.Path, default=cache / "volley" / "presto",
@@ -320,16 +407,28 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     fetch(folder, args.version)
     enter_namespace()
-    numbers = range(1, 23) if args.queries == "all" else map(int, args.queries.split(","))
-    processes = []
+    numbers = range(1, 23) if args.queries == "all" else list(map(int, args.queries.split(",")))
+    modes = args.modes.split(",")
+    if not set(modes) <= set(MODES):
+        raise SystemExit(f"unknown modes: {args.modes}")
+    volley = [args.volley, "presto-worker", "--etc"]
+    processes, wrong = [], []
     try:
         processes.append(start_coordinator(folder))
-        volley = [args.volley, "presto-worker", "--etc"]
-        processes.append(start_worker(volley, folder / "worker"))
+        processes.append(start_worker(volley, folder / "worker", WORKER_PORTS[0]))
         start = time.time()
         wait_until_ready(processes)
         print(f"ready after {time.time() - start:.1f} s", flush=True)
-        wrong = check_queries(numbers, processes[1]) + check_statements()
+        for mode in [it for it in MODES if it in modes]:
+            if mode in ("two", "faults") and len(processes) == 2:
+                processes.append(start_worker(volley, folder / "worker-2", WORKER_PORTS[1]))
+                wait_until(lambda: active_workers() == 2, "two workers")
+            if mode == "faults":
+                wrong += check_faults(processes[1:])
+            else:
+                wrong += check_queries(numbers, processes[1:], mode) + check_statements(mode)
+                for port in WORKER_PORTS[:len(processes) - 1]:
+                    wait_until_idle(port)
     finally:
         for process in processes:
             end(process)
