@@ -166,7 +166,7 @@ def start_worker(volley, folder, port):
         "config.properties":
             f"coordinator=false\nhttp-server.http.port={port}\n"
             f"discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}\npresto.version=testversion\n"
-            "query.max-memory-per-node=1GB\n",
+            "query.max-memory-per-node=1GB\nexchange.max-error-duration=5s\n",
         "node.properties": node_properties(f"volley-{port}", folder),
         "catalog/tpch.properties": TPCH_CATALOG,
     })
@@ -318,6 +318,17 @@ def running_tasks(port):
     return [it for it in tasks if it["taskStatus"]["state"] in ("PLANNED", "RUNNING")]
 
 
+def check_stages(mode, ports):
+    """Whether queries ran as the mode says: several fragments on each of the workers, or one."""
+    wrong = []
+    for port in ports:
+        tasks = get_json(f"http://127.0.0.1:{port}/v1/task")
+        stages = {it["taskId"].split(".")[1] for it in tasks}
+        if mode == "single" and stages != {"0"} or mode != "single" and len(stages) < 3:
+            wrong.append(f"stages {sorted(stages)} on worker {port} in mode {mode}")
+    return wrong
+
+
 def reserved_bytes(port):
     memory = get_json(f"http://127.0.0.1:{port}/v1/memory", {}, "POST", b"{}")
     return memory["pools"]["general"]["reservedBytes"]
@@ -427,7 +438,9 @@ def main():
                 wrong += check_faults(processes[1:])
             else:
                 wrong += check_queries(numbers, processes[1:], mode) + check_statements(mode)
-                for port in WORKER_PORTS[:len(processes) - 1]:
+                ports = WORKER_PORTS[:len(processes) - 1]
+                wrong += check_stages(mode, ports)
+                for port in ports:
                     wait_until_idle(port)
     finally:
         for process in processes:

@@ -74,8 +74,12 @@ pub(crate) fn code_of(error: &Error) -> Code {
         ErrorKind::Io if says(NO_ANSWER) => PAGE_TRANSPORT_TIMEOUT,
         ErrorKind::Io if says(REFUSED) => PAGE_TRANSPORT_ERROR,
         ErrorKind::Io if says(OTHER_INSTANCE) => REMOTE_TASK_MISMATCH,
-        ErrorKind::Corruption if says("checksum") => SERIALIZED_PAGE_CHECKSUM_ERROR,
-        ErrorKind::Corruption if says("page") || says("results") => CORRUPT_PAGE,
+        ErrorKind::Corruption if says("a page with another checksum") => {
+            SERIALIZED_PAGE_CHECKSUM_ERROR
+        }
+        // The context of errors of pages names them.
+        ErrorKind::Corruption if error.to_string().contains("a Presto page") => CORRUPT_PAGE,
+        ErrorKind::Corruption if says("results") => CORRUPT_PAGE,
         _ => GENERIC_INTERNAL_ERROR,
     }
 }

@@ -1,7 +1,7 @@
 //! Pages of other fragments: RemoteSource nodes, and what fragments write for them.
 //!
 //! ```text
-//! PARTIAL aggregation ── states, of the engine's types ──> output ══ pages ══> RemoteSource ──> FINAL
+//! PARTIAL aggregation ── states of the engine's types ──> pages ──> RemoteSource ──> FINAL
 //! ```
 //!
 //! Between workers of this engine, intermediate results of aggregations have the engine's types:

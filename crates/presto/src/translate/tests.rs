@@ -131,7 +131,7 @@ fn expressions_are_translated() {
     let casted = call("$operator$cast", &["bigint"], "double", std::slice::from_ref(&k));
     let sum = call("$operator$add", &["double", "double"], "double", &[casted, p.clone()]);
     let plan = expr(sum, "double").unwrap();
-    assert!(plan.contains("CAST(#0 AS DOUBLE") && plan.contains("#2"), "{plan}");
+    assert!(plan.contains("plus(cast(#0 as DOUBLE), #2)"), "{plan}");
     let when = special("WHEN", "bigint", &[compare.clone(), bigint(1)]);
     let truth = constant(Value::Boolean(true), &Type::Boolean, "boolean");
     let switch = special("SWITCH", "bigint", &[truth, when, bigint(0)]);
@@ -141,7 +141,7 @@ fn expressions_are_translated() {
         expr(special("SWITCH", "bigint", &[k.clone(), matched, bigint(0)]), "bigint").unwrap();
     assert!(searched.contains("lt(#0, 3)") && simple.contains("eq(#0, 3)"), "{searched} {simple}");
     let is_in = special("IN", "boolean", &[k.clone(), bigint(1), bigint(2)]);
-    check_expr(is_in, "boolean", "Project #0 IN (1, 2) as ");
+    check_expr(is_in, "boolean", "Project in(#0, 1, 2) as ");
 }
 
 #[test]
@@ -218,11 +218,11 @@ fn domains_are_filters_of_the_scan() {
         translated(root, &[variable("k", "bigint")]).unwrap()
     };
     let points = scan(domain(json!([point("F"), point("O")]), false));
-    assert!(points.contains("#2 IN (F, O)"), "{points}");
+    assert!(points.contains("in(#2, F, O)"), "{points}");
     let open =
         json!([{"low": {"valueBlock": block("F"), "bound": "ABOVE"}, "high": {"bound": "BELOW"}}]);
     let above = scan(domain(open, true));
-    assert!(above.contains("gt(#2, F)") && above.contains("IS NULL"), "{above}");
+    assert!(above.contains("gt(#2, F)") && above.to_lowercase().contains("null"), "{above}");
     let all = json!([{"low": {"bound": "ABOVE"}, "high": {"bound": "BELOW"}}]);
     assert!(!scan(domain(all, true)).contains("#2"));
     assert!(scan(json!({"columnDomains": null})).contains("false"));

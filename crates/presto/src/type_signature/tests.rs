@@ -57,7 +57,7 @@ fn malformed_signatures_are_errors() {
         "decimal(39,1)",
         "decimal(3,4)",
         "decimal(x)",
-        "row(a",
+        "row(a bigint",
         "row(\"a",
         "bigint)",
         "row(a bigint,,b bigint)",
