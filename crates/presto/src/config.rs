@@ -191,7 +191,7 @@ impl Properties {
         self.get(name).map(parse).transpose()
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>> {
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>> {
         self.number(name).map_err(|_| self.malformed(name, "true or false"))
     }
 

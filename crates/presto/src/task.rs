@@ -164,6 +164,7 @@ impl WorkerTask {
         let context = FragmentContext {
             catalogs: &engine.catalogs,
             registry: &engine.registry,
+            pool: &self.pool,
             first_unique_id: first_unique_id(&self.id),
         };
         let mut translated = translate(&json, &context)?;

@@ -40,6 +40,7 @@ use sharing::{Aggregations, SharingPass};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{FunctionNames, Package, Registry};
+use volley_memory::Pool;
 use volley_plan::{PlanNode, PlanNodeId};
 use volley_types::Type;
 
@@ -66,6 +67,8 @@ pub(crate) struct TranslatedFragment {
 pub(crate) struct FragmentContext<'c> {
     pub catalogs: &'c Catalogs,
     pub registry: &'c Arc<Registry>,
+    /// What opening files takes is charged to it.
+    pub pool: &'c Pool,
     /// The first of the numbers that AssignUniqueId nodes of this task assign.
     pub first_unique_id: i64,
 }
@@ -96,6 +99,7 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
     let mut translator = Translator {
         registry: context.registry,
         catalogs: context.catalogs,
+        pool: context.pool,
         first_unique_id: context.first_unique_id,
         is_whole_query: is_output && !json.contains("RemoteSourceNode"),
         scanned: BTreeMap::new(),
@@ -123,6 +127,7 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
 pub(crate) struct Translator<'t> {
     registry: &'t Arc<Registry>,
     catalogs: &'t Catalogs,
+    pool: &'t Pool,
     first_unique_id: i64,
     /// Whether the fragment is all of a query: no other task reads or writes its pages.
     is_whole_query: bool,

@@ -6,11 +6,11 @@ use super::{
     sharing::scan_name,
 };
 use crate::{
+    catalog::TableContext,
     json::Object,
     plan_json::{Variable, variable_name},
 };
 use std::sync::Arc;
-use volley_connector::Table;
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprKind};
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableScanNode, UnionNode, ValuesNode};
@@ -22,16 +22,16 @@ impl Translator<'_> {
     pub(super) fn table_scan(&mut self, node: &Object<'_>) -> Result<Relation> {
         let id: String = node.read("id")?;
         let handle = node.json("table").object("a table handle")?;
-        let catalog: String = handle.read("connectorId")?;
-        let table = Arc::new(self.catalogs.table(&catalog, handle.json("connectorHandle"))?);
-        let name = format!("{}{}", table.table().handle().table, scan_name(&id));
+        let assignments = node.members("assignments")?;
+        let context = TableContext { registry: self.registry, pool: self.pool };
+        let table = Arc::new(self.catalogs.table(&handle, &assignments, &context)?);
+        let name = format!("{}{}", table.name(), scan_name(&id));
         let mut filters = Vec::new();
         if let Some(layout) = handle.optional("connectorTableLayout")
-            && let Some(predicate) = layout.object("a table layout")?.optional("predicate")
+            && let Some(domain) = layout.object("a table layout")?.optional(table.domain_member())
         {
-            filters = self.domain_filters(predicate, &table)?;
+            filters = self.domain_filters(domain, &table)?;
         }
-        let assignments = node.members("assignments")?;
         let variables: Vec<Variable> = node.read("outputVariables")?;
         let (mut columns, mut schema) = (Vec::new(), Schema::default());
         for variable in &variables {
@@ -40,14 +40,14 @@ impl Translator<'_> {
                 Error::invalid_value(format!("no column for the variable {}", variable.name))
             })?;
             let position = table.column(*column)?;
-            let field = table.table().schema().fields.get(position);
+            let field = table.schema().fields.get(position);
             let field = field.ok_or_else(|| Error::internal("a column beyond the table"))?;
             columns.push(position);
             schema.fields.push(unnamed(field.data_type.clone()));
         }
         let scan = PlanNode::TableScan(TableScanNode {
             node_id: PlanNodeId::UNASSIGNED,
-            table: TableHandle { connector: catalog, table: name.clone() },
+            table: TableHandle { connector: table.catalog().to_owned(), table: name.clone() },
             columns,
             filters,
             schema,

@@ -84,8 +84,13 @@ fn fragment(root: JsonValue, layout: &[JsonValue]) -> String {
 
 fn translate_json(json: &str) -> Result<TranslatedFragment> {
     let (catalogs, registry) = (catalogs(), registry());
-    let context =
-        FragmentContext { catalogs: &catalogs, registry: &registry, first_unique_id: 1 << 40 };
+    let pool = Pool::root("test", None);
+    let context = FragmentContext {
+        catalogs: &catalogs,
+        registry: &registry,
+        pool: &pool,
+        first_unique_id: 1 << 40,
+    };
     translate(json, &context)
 }
 
@@ -284,7 +289,13 @@ fn cut_and_changed_fragments_are_errors_or_plans() {
         json!({"@type": ".FilterNode", "id": "2", "source": orders(), "predicate": compare});
     let json = fragment(filter, &[k]);
     let (catalogs, registry) = (catalogs(), registry());
-    let context = FragmentContext { catalogs: &catalogs, registry: &registry, first_unique_id: 0 };
+    let pool = Pool::root("test", None);
+    let context = FragmentContext {
+        catalogs: &catalogs,
+        registry: &registry,
+        pool: &pool,
+        first_unique_id: 0,
+    };
     assert!(translate(&json, &context).is_ok());
     let refused = |json: &str| translate(json, &context).err().map(|it| it.kind());
     for at in (0..json.len()).step_by(3) {
