@@ -288,7 +288,7 @@ impl OutputBuffers {
 impl Inner {
     fn are_destroyed(&self) -> bool {
         let mut buffers = self.buffers.values();
-        self.are_all_known && !self.buffers.is_empty() && buffers.all(|it| it.is_destroyed)
+        self.are_all_known && buffers.all(|it| it.is_destroyed)
     }
 
     /// Whether a reader has all pages, or needs no more.

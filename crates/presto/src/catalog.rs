@@ -7,6 +7,7 @@ use crate::{
     config::WorkerConfig,
     json::{Json, Object},
 };
+pub(crate) use hive::HiveSinks;
 use hive::{HiveCatalog, HiveTable};
 use std::{collections::BTreeMap, sync::Arc};
 use tpch::ScannedTpch;

@@ -87,7 +87,12 @@ impl WorkerConfig {
         WorkerConfig::of_properties(&config, &node, catalogs)
     }
 
-    fn of_properties(
+    /// The configuration of `config.properties`, `node.properties` and the files of catalogs.
+    ///
+    /// # Errors
+    ///
+    /// A property that is missing or malformed, with its file.
+    pub fn of_properties(
         config: &Properties,
         node: &Properties,
         catalogs: BTreeMap<String, Properties>,
@@ -159,7 +164,12 @@ impl Properties {
         Properties::parse(&text, &path.display().to_string())
     }
 
-    fn parse(text: &str, path: &str) -> Result<Properties> {
+    /// Parses lines `name=value` of the file `path`; `#` and `!` start comments.
+    ///
+    /// # Errors
+    ///
+    /// A line of another form.
+    pub fn parse(text: &str, path: &str) -> Result<Properties> {
         let mut values = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();

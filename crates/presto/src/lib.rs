@@ -26,6 +26,7 @@ mod catalog;
 mod buffer;
 mod partition_hash;
 mod partition;
+mod table_write;
 mod sink;
 mod connection;
 mod exchange_client;
@@ -35,5 +36,6 @@ mod announce;
 mod server;
 mod worker;
 
-pub use config::WorkerConfig;
+pub use config::{Properties, WorkerConfig};
+pub use translate::FragmentTranslator;
 pub use worker::{Worker, WorkerParts};

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -167,13 +168,18 @@ async fn memory(State(service): Shared) -> Json<Value> {
 fn memory_json(service: &Service) -> Value {
     let engine = service.tasks.engine();
     let limit = engine.memory_limit_bytes();
+    let tasks = service.tasks.all();
+    let mut by_query: BTreeMap<&str, usize> = BTreeMap::new();
+    for (query, bytes) in tasks.iter().map(|it| it.reservation()).filter(|it| it.1 > 0) {
+        *by_query.entry(query).or_default() += bytes;
+    }
     json!({
         "totalNodeMemory": format!("{limit}B"),
         "pools": {"general": {
             "maxBytes": limit,
             "reservedBytes": engine.pool.stats().bytes,
             "reservedRevocableBytes": 0,
-            "queryMemoryReservations": {},
+            "queryMemoryReservations": by_query,
             "queryMemoryAllocations": {},
             "queryMemoryRevocableReservations": {},
         }},
@@ -236,7 +242,7 @@ async fn results(
     Path((id, buffer, token)): Path<(String, String, u64)>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     let bytes_max = match header(&headers, MAX_SIZE)? {
         Some(size) => parse_data_size(size).ok_or_else(|| malformed_header(MAX_SIZE))?,
         None => RESULTS_BYTES,
@@ -275,7 +281,7 @@ async fn acknowledge(
     State(service): Shared,
     Path((id, buffer, token)): Path<(String, String, u64)>,
 ) -> Answer<StatusCode> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     task.buffers.acknowledge(&buffer, token);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -284,7 +290,7 @@ async fn destroy_results(
     State(service): Shared,
     Path((id, buffer)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     task.buffers.destroy(&buffer);
     task.finish_if_drained();
     Ok(StatusCode::NO_CONTENT)
@@ -302,6 +308,11 @@ async fn remove_remote_source(
 fn find(service: &Service, id: &str) -> Answer<Arc<WorkerTask>> {
     check_task_id(id)?;
     Ok(service.tasks.task(id)?)
+}
+
+fn find_for_reader(service: &Service, id: &str) -> Answer<Arc<WorkerTask>> {
+    check_task_id(id)?;
+    Ok(service.tasks.task_for_reader(id)?)
 }
 
 /// `queryId.stage.stageExecution.task.attempt`; older versions have no attempt.

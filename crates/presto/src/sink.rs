@@ -10,6 +10,7 @@
 use crate::{
     buffer::{OutputBuffers, OutputPage, Pushed},
     partition::{OutputPartitioning, RowPartitioner},
+    table_write::{WriteColumns, WrittenTable},
 };
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
@@ -44,7 +45,16 @@ pub(crate) struct PageOutput {
     pub partitioning: OutputPartitioning,
     /// The number of partitions; 1 where all buffers get all rows, or any.
     pub partitions: usize,
+    /// What was written, if the rows are counts of written rows.
+    pub written: Option<WrittenRows>,
     pub on_end: OnEnd,
+}
+
+/// The table that a task writes, and where its output has the columns of the TableWriter node.
+#[derive(Clone)]
+pub(crate) struct WrittenRows {
+    pub table: Arc<WrittenTable>,
+    pub columns: WriteColumns,
 }
 
 impl TaskOutput for PageOutput {
@@ -65,6 +75,7 @@ impl TaskOutput for PageOutput {
             format: self.format,
             partitioner,
             rows,
+            written: self.written.clone(),
             batch: None,
             ready: VecDeque::new(),
             page: None,
@@ -91,6 +102,7 @@ struct PageWriter {
     partitioner: RowPartitioner,
     /// Rows that are collected.
     rows: PageSink,
+    written: Option<WrittenRows>,
     batch: Option<Batch>,
     /// Rows of pages that are not written yet.
     ready: VecDeque<LaneBatch>,
@@ -106,7 +118,10 @@ impl Operator for PageWriter {
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         if self.state == SinkState::Open {
-            self.batch = Some(input);
+            self.batch = Some(match &self.written {
+                Some(written) => written.table.report(&input.loaded()?, written.columns)?,
+                None => input,
+            });
         }
         Ok(())
     }

@@ -8,17 +8,17 @@
 //!
 //! A request about a task may arrive before the fragment: the task waits as PLANNED.
 
+mod report;
+
 use crate::{
     buffer::OutputBuffers,
     catalog::TaskTables,
     exchange_client::{Location, RemoteSource},
     failure::failure_of,
     partition::OutputPartitioning,
-    protocol::{
-        BufferKind, ExecutionFailure, MetadataUpdates, OutputBufferInfo, OutputIds, TaskInfo,
-        TaskSource, TaskState, TaskStats, TaskStatus, TaskUpdateRequest,
-    },
-    sink::PageOutput,
+    protocol::{BufferKind, ExecutionFailure, OutputIds, TaskSource, TaskState, TaskUpdateRequest},
+    sink::{PageOutput, WrittenRows},
+    table_write::TableWrite,
     translate::{FragmentContext, TranslatedFragment, TranslatedScan, translate},
     worker::{Engine, uuid_of},
 };
@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::watch;
 use volley_error::{Error, Result};
@@ -35,7 +35,7 @@ use volley_exec::{Priority, Task, TaskConfig, TaskPorts};
 use volley_function::QueryConstants;
 use volley_memory::Pool;
 use volley_state::StateSizes;
-use volley_types::Zone;
+use volley_types::{Type, Zone};
 
 /// A task of a coordinator.
 pub(crate) struct WorkerTask {
@@ -66,6 +66,8 @@ struct Inner {
     no_more_splits: BTreeSet<String>,
     last_request: Instant,
     ended: Option<Timestamp>,
+    /// Time on threads of a plan that has ended.
+    busy: Duration,
 }
 
 /// A plan that runs.
@@ -105,6 +107,7 @@ impl WorkerTask {
             no_more_splits: BTreeSet::new(),
             last_request: Instant::now(),
             ended: None,
+            busy: Duration::ZERO,
         };
         Ok(WorkerTask {
             id: id.to_owned(),
@@ -133,6 +136,8 @@ impl WorkerTask {
         if let Err(error) = self.try_update(request) {
             self.fail(&error);
         }
+        // The last buffers may be known only now, after all others were read.
+        self.finish_if_drained();
     }
 
     fn try_update(self: &Arc<Self>, request: &TaskUpdateRequest) -> Result<()> {
@@ -198,25 +203,20 @@ impl WorkerTask {
         request: &TaskUpdateRequest,
     ) -> Result<TaskConfig> {
         let engine = &self.engine;
-        let TranslatedFragment { plan, scans, partitioning, .. } = translated;
+        let TranslatedFragment { plan, scans, partitioning, writes, .. } = translated;
+        let write = match writes {
+            Some(columns) => {
+                let write = TableWrite::new(request.table_write_info.as_ref(), &self.id)?;
+                Some((write, columns))
+            }
+            None => None,
+        };
+        let sinks = write.as_ref().map_or(&engine.sinks, |it| &it.0.sinks);
+        let sinks = Arc::clone(sinks);
+        let written = write.map(|(it, columns)| WrittenRows { table: it.written, columns });
         let tables = scans.values().map(|it| (it.name.clone(), Arc::clone(&it.table))).collect();
-        let partitions = match request.output_ids.kind {
-            BufferKind::Partitioned => request.output_ids.buffers.values().max().copied(),
-            _ => None,
-        };
-        // Other buffers get all pages, or any.
-        let partitions = partitions.and_then(|it| usize::try_from(it).ok()).map_or(1, |it| it + 1);
-        let output = PageOutput {
-            buffers: Arc::clone(&self.buffers),
-            format: engine.page_format,
-            types: plan.schema().types().cloned().collect(),
-            partitioning: match request.output_ids.kind {
-                BufferKind::Partitioned => partitioning,
-                _ => OutputPartitioning::single(),
-            },
-            partitions,
-            on_end: on_end(Arc::downgrade(self)),
-        };
+        let types = plan.schema().types().cloned().collect();
+        let output = self.output(types, partitioning, &request.output_ids, written);
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
@@ -224,7 +224,7 @@ impl WorkerTask {
         Ok(TaskConfig {
             plan,
             tables: Arc::new(TaskTables(tables)),
-            sinks: Arc::clone(&engine.sinks),
+            sinks,
             registry: Arc::clone(&engine.registry),
             lowerings: Arc::clone(&engine.lowerings),
             query: Arc::new(query_constants(request)?),
@@ -238,6 +238,31 @@ impl WorkerTask {
             ports,
             priority: Priority::Normal,
         })
+    }
+
+    /// Where rows with columns of `types` go.
+    fn output(
+        self: &Arc<Self>,
+        types: Vec<Type>,
+        partitioning: OutputPartitioning,
+        ids: &OutputIds,
+        written: Option<WrittenRows>,
+    ) -> PageOutput {
+        let partitions = ids.buffers.values().filter_map(|it| usize::try_from(*it).ok()).max();
+        let (partitioning, partitions) = match ids.kind {
+            BufferKind::Partitioned => (partitioning, partitions.map_or(1, |it| it + 1)),
+            // Other buffers get all pages, or any.
+            _ => (OutputPartitioning::single(), 1),
+        };
+        PageOutput {
+            buffers: Arc::clone(&self.buffers),
+            format: self.engine.page_format,
+            types,
+            partitioning,
+            partitions,
+            written,
+            on_end: on_end(Arc::downgrade(self)),
+        }
     }
 
     /// Adds splits that were not added before.
@@ -258,6 +283,9 @@ impl WorkerTask {
         let mut splits = Vec::new();
         for scheduled in &source.splits {
             let split = &scheduled.split;
+            if split.is_empty() {
+                continue;
+            }
             let split = scan.table.split(&split.connector_id, &split.connector_split)?;
             if running.splits.insert(scheduled.sequence_id) {
                 splits.push(split);
@@ -328,6 +356,7 @@ impl WorkerTask {
         inner.failure = failure;
         inner.ended = Some(Timestamp::now());
         let running = inner.running.take();
+        inner.busy = running.as_ref().map_or(Duration::ZERO, |it| it.task.statistics().busy());
         self.changed(inner);
         if state != TaskState::Finished {
             self.buffers.close();
@@ -357,76 +386,6 @@ impl WorkerTask {
     /// Counts changes of the state; requests wait for the next one.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
-    }
-
-    pub(crate) fn status(&self) -> TaskStatus {
-        let inner = self.lock();
-        let memory = self.pool.stats();
-        TaskStatus {
-            task_instance_id_most_significant_bits: self.instance.0,
-            task_instance_id_least_significant_bits: self.instance.1,
-            version: inner.version,
-            state: inner.state,
-            location: self.location.clone(),
-            completed_driver_groups: [],
-            failures: inner.failure.iter().cloned().collect(),
-            queued_partitioned_drivers: 0,
-            running_partitioned_drivers: 0,
-            output_buffer_utilization: self.buffers.utilization(),
-            output_buffer_overutilized: self.buffers.utilization() > 0.5,
-            physical_written_data_size_in_bytes: 0,
-            memory_reservation_in_bytes: memory.bytes as u64,
-            system_memory_reservation_in_bytes: 0,
-            peak_node_total_memory_reservation_in_bytes: memory.peak_bytes as u64,
-            full_gc_count: 0,
-            full_gc_time_in_millis: 0,
-            total_cpu_time_in_nanos: 0,
-            task_age_in_millis: self.created.1.elapsed().as_millis() as u64,
-            queued_partitioned_splits_weight: 0,
-            running_partitioned_splits_weight: 0,
-        }
-    }
-
-    pub(crate) fn info(&self) -> TaskInfo {
-        let task_status = self.status();
-        let totals = self.buffers.totals();
-        let inner = self.lock();
-        let elapsed = self.created.1.elapsed().as_nanos() as u64;
-        TaskInfo {
-            task_id: self.id.clone(),
-            last_heartbeat: Timestamp::now().to_string(),
-            output_buffers: OutputBufferInfo {
-                kind: inner.kind.name(),
-                state: match (inner.state.is_done(), inner.plan_done) {
-                    (true, _) => "FINISHED",
-                    (false, true) => "FLUSHING",
-                    (false, false) => "OPEN",
-                },
-                can_add_buffers: false,
-                can_add_pages: !inner.plan_done,
-                total_buffered_bytes: totals.buffered_bytes,
-                total_buffered_pages: totals.buffered_pages,
-                total_rows_sent: totals.rows,
-                total_pages_sent: totals.pages,
-                buffers: [],
-            },
-            no_more_splits: inner.no_more_splits.iter().cloned().collect(),
-            stats: TaskStats {
-                create_time: self.created.0.to_string(),
-                end_time: inner.ended.map(|it| it.to_string()),
-                elapsed_time_in_nanos: elapsed,
-                user_memory_reservation_in_bytes: task_status.memory_reservation_in_bytes,
-                peak_user_memory_in_bytes: task_status.peak_node_total_memory_reservation_in_bytes,
-                peak_total_memory_in_bytes: task_status.peak_node_total_memory_reservation_in_bytes,
-                output_positions: totals.rows,
-                output_data_size_in_bytes: totals.bytes,
-                ..TaskStats::default()
-            },
-            needs_plan: inner.needs_plan,
-            metadata_updates: MetadataUpdates::default(),
-            node_id: self.engine.node_id.clone(),
-            task_status,
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -24,13 +24,17 @@ mod group_id;
 mod join;
 mod window;
 mod unnest;
+mod table_write;
 #[cfg(test)]
 mod tests;
+use self::table_write::WriteVariables;
 use crate::{
     catalog::{Catalogs, ScannedTable},
+    config::WorkerConfig,
     json::Json,
     partition::OutputPartitioning,
     plan_json::{Variable, class_of},
+    table_write::WriteColumns,
     type_signature::parse_type,
 };
 use relation::Relation;
@@ -61,6 +65,49 @@ pub(crate) struct TranslatedFragment {
     pub remote_sources: BTreeMap<String, TranslatedRemoteSource>,
     /// How the output is partitioned.
     pub partitioning: OutputPartitioning,
+    /// Where the output has what a table writer returns, if the fragment has one.
+    pub writes: Option<WriteColumns>,
+}
+
+/// Translates fragments as a worker does, without running them.
+pub struct FragmentTranslator {
+    catalogs: Catalogs,
+    registry: Arc<Registry>,
+    pool: Pool,
+}
+
+impl FragmentTranslator {
+    /// Of fragments over the catalogs of `config`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: a connector that the worker does not have.
+    pub fn new(config: &WorkerConfig) -> Result<FragmentTranslator> {
+        let mut registry = Registry::new();
+        volley_functions::register(&mut registry);
+        volley_functions_presto::register(&mut registry);
+        Ok(FragmentTranslator {
+            catalogs: Catalogs::new(config)?,
+            registry: Arc::new(registry),
+            pool: Pool::root("fragments", None),
+        })
+    }
+
+    /// The plan of a fragment, for people.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a plan node, type or form that the worker does not have, named. Invalid query:
+    /// no such function, table or column. Invalid value: malformed JSON.
+    pub fn plan_text(&self, json: &str) -> Result<String> {
+        let context = FragmentContext {
+            catalogs: &self.catalogs,
+            registry: &self.registry,
+            pool: &self.pool,
+            first_unique_id: 0,
+        };
+        Ok(translate(json, &context)?.plan.to_string())
+    }
 }
 
 /// What a fragment is translated for.
@@ -105,6 +152,7 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
         scanned: BTreeMap::new(),
         remote_sources: BTreeMap::new(),
         states: States::default(),
+        writes: None,
         depth: 0,
         pass: SharingPass::Find(Aggregations::default()),
     };
@@ -113,14 +161,16 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
         let sharing = aggregations.shared();
         if !sharing.is_empty() {
             translator.pass = SharingPass::Share(sharing);
+            translator.writes = None;
             relation = translator.relation(root)?;
         }
     }
     let partitioning = translator.output_partitioning(&scheme, &layout)?;
+    let writes = translator.write_columns(&layout)?;
     let relation = translator.declared(relation, &layout)?;
     let plan = PlanNode::numbered(translator.transferable(relation, &layout)?.node);
     plan.check(context.registry)?;
-    Ok(translator.finish(plan, partitioning))
+    Ok(translator.finish(plan, partitioning, writes))
 }
 
 /// The state of a translation.
@@ -135,6 +185,7 @@ pub(crate) struct Translator<'t> {
     scanned: BTreeMap<String, (String, Arc<ScannedTable>)>,
     remote_sources: BTreeMap<String, TranslatedRemoteSource>,
     states: States,
+    writes: Option<WriteVariables>,
     depth: usize,
     pass: SharingPass,
 }
@@ -179,6 +230,7 @@ impl Translator<'_> {
             "RowNumberNode" => self.row_number(&node),
             "TopNRowNumberNode" => self.top_n_row_number(&node),
             "UnnestNode" => self.unnest(&node),
+            "TableWriterNode" => self.table_writer(&node),
             _ => Err(Error::unsupported(format!("the plan node {class} of Presto"))),
         };
         let id: String = node.read("id")?;
@@ -186,7 +238,12 @@ impl Translator<'_> {
     }
 
     /// The fragment, with the identities of the nodes of `plan`.
-    fn finish(self, plan: Arc<PlanNode>, partitioning: OutputPartitioning) -> TranslatedFragment {
+    fn finish(
+        self,
+        plan: Arc<PlanNode>,
+        partitioning: OutputPartitioning,
+        writes: Option<WriteColumns>,
+    ) -> TranslatedFragment {
         let (mut tables, mut inputs) = (BTreeMap::new(), BTreeMap::new());
         for visit in plan.walk() {
             match visit.node {
@@ -210,7 +267,7 @@ impl Translator<'_> {
         for source in remote_sources.values_mut() {
             source.node = inputs.get(&source.name).copied();
         }
-        TranslatedFragment { plan, scans, remote_sources, partitioning }
+        TranslatedFragment { plan, scans, remote_sources, partitioning, writes }
     }
 
     /// The functions that Presto's names mean.

@@ -459,8 +459,11 @@ async fn each_reader_of_a_broadcast_gets_all_rows() {
         |last| with_buffers(update(None, &[], true), "BROADCAST", &json!({"0": 0, "1": 0}), last);
     worker.post(PRODUCER, &buffers(false)).await.json();
     assert_eq!(worker.read_all(PRODUCER, "0").await.len(), 25);
-    worker.post(PRODUCER, &buffers(true)).await.json();
     assert_eq!(worker.read_all(PRODUCER, "1").await.len(), 25);
+    // More readers may come, until the coordinator says that there are none.
+    let status = worker.get(&format!("/v1/task/{PRODUCER}/status")).await.json();
+    assert_eq!(status["state"], "RUNNING");
+    worker.post(PRODUCER, &buffers(true)).await.json();
     assert_eq!(worker.status_after(PRODUCER, "RUNNING").await["state"], "FINISHED");
     worker.end().await;
 }
@@ -589,6 +592,90 @@ async fn a_remote_source_that_is_removed_has_ended() {
     let removed = worker.send(Method::DELETE, &path, &[], "").await;
     assert_eq!(removed.status, StatusCode::NO_CONTENT);
     assert!(worker.read_all(TASK, "0").await.is_empty());
+    worker.end().await;
+}
+
+/// A fragment that scans a key and a text of lineitem at scale 0.01: 60175 rows.
+fn lineitem() -> Json {
+    let mut fragment = nation();
+    let scan = &mut fragment["root"]["source"];
+    let column = |name: &str| json!({"@type": "tpch", "columnName": name, "type": "bigint"});
+    scan["table"]["connectorHandle"]["tableName"] = json!("lineitem");
+    scan["assignments"] =
+        json!({"k<bigint>": column("orderkey"), "n<varchar(25)>": column("comment")});
+    fragment
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_its_producer_back() {
+    // The buffer, or one page of any size.
+    const BYTES_MAX: u64 = 1 << 20;
+    let worker = start_with("sink.max-buffer-size=256kB\n").await;
+    let mut split = split(0);
+    split["split"]["connectorSplit"]["tableHandle"]["tableName"] = json!("lineitem");
+    worker.post(TASK, &update(Some(&lineitem()), &[split], true)).await.json();
+    let types = [Type::BigInt, Type::Varchar];
+    let (mut token, mut rows, mut bytes) = (0, 0, 0);
+    loop {
+        let path = format!("/v1/task/{TASK}/results/0/{token}");
+        // One page at a time.
+        let answer = worker.send(Method::GET, &path, &[("X-Presto-Max-Size", "1B")], "").await;
+        let pages = PageReader::new(&answer.body, &types, PrestoPageOptions::default());
+        let pages: Vec<_> = pages.map(|it| it.unwrap().rows()).collect();
+        assert!(pages.len() <= 1);
+        rows += pages.iter().sum::<usize>();
+        bytes += answer.body.len() as u64;
+        token = answer.header("X-Presto-Page-End-Sequence-Id").parse().unwrap();
+        if answer.header("X-Presto-Buffer-Complete") == "true" {
+            break;
+        }
+        let info = worker.get(&format!("/v1/task/{TASK}")).await.json();
+        let buffered = info["outputBuffers"]["totalBufferedBytes"].as_u64().unwrap();
+        assert!(buffered <= BYTES_MAX, "{buffered} bytes");
+    }
+    // The result did not fit in the buffer.
+    assert!(rows == 60175 && bytes > 2 * BYTES_MAX, "{rows} rows, {bytes} bytes");
+    worker.wait_until_empty().await;
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn an_empty_split_has_no_rows() {
+    let worker = start().await;
+    let mut empty = split(0);
+    empty["split"]["connectorSplit"] = json!({"@type": "$empty", "connectorId": "tpch"});
+    worker.post(TASK, &update(Some(&nation()), &[empty], true)).await.json();
+    assert!(worker.read_all(TASK, "0").await.is_empty());
+    assert_eq!(worker.status_after(TASK, "RUNNING").await["state"], "FINISHED");
+    worker.end().await;
+}
+
+#[tokio::test]
+async fn reports_tell_memory_splits_and_time() {
+    let worker = start().await;
+    // No reader: the pages stay in the buffer.
+    worker.post(PRODUCER, &update(Some(&nation()), &[split(0)], true)).await.json();
+    loop {
+        let path = format!("/v1/task/{PRODUCER}");
+        let info = worker.get(&path).await.json();
+        if info["outputBuffers"]["totalBufferedPages"] == 1 {
+            let status = &info["taskStatus"];
+            assert!(status["memoryReservationInBytes"].as_u64() > Some(0), "{info}");
+            assert!(status["totalCpuTimeInNanos"].as_u64() > Some(0), "{info}");
+            assert!(info["stats"]["totalCpuTimeInNanos"].as_u64() > Some(0), "{info}");
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let memory = worker.send(Method::POST, "/v1/memory", &[], "{}").await.json();
+    let pool = &memory["pools"]["general"];
+    assert!(pool["queryMemoryReservations"]["q"].as_u64() > Some(0), "{memory}");
+    assert!(pool["reservedBytes"].as_u64() >= pool["queryMemoryReservations"]["q"].as_u64());
+    worker.read_all(PRODUCER, "0").await;
+    worker.wait_until_empty().await;
+    let status = worker.status_after(PRODUCER, "RUNNING").await;
+    assert_eq!(status["queuedPartitionedSplitsWeight"], 0);
+    assert!(status["totalCpuTimeInNanos"].as_u64() > Some(0), "{status}");
     worker.end().await;
 }
 

@@ -215,6 +215,14 @@ fn pages_beyond_the_memory_limit_are_an_error() {
 }
 
 #[test]
+fn without_readers_no_page_is_needed() {
+    let buffers = OutputBuffers::new(1000, &pool());
+    buffers.add(&ids(BufferKind::Partitioned, &[], true)).unwrap();
+    assert_eq!(buffers.push(output(0), Waker::noop()).unwrap(), Pushed::Unwanted);
+    assert!(buffers.are_drained());
+}
+
+#[test]
 fn buffers_of_other_kinds_are_unsupported() {
     let buffers = OutputBuffers::new(1000, &pool());
     let error = buffers.add(&ids(BufferKind::Discarding, &[], true)).unwrap_err();

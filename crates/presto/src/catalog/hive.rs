@@ -6,6 +6,7 @@
 //!     └── a table of the row groups that begin in these bytes ── its own splits ── batches
 //! ```
 
+mod sink;
 mod source;
 mod split;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::{
     type_signature::parse_type,
 };
 use serde::Deserialize;
+pub(crate) use sink::HiveSinks;
 use source::HiveScan;
 use split::HiveSplit;
 use std::sync::Arc;
