@@ -6,6 +6,7 @@
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
+//! presto_fragment  the JSON of a plan fragment of Presto: translated, not run
 //! codec     the bytes of a column of a segment
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
@@ -21,6 +22,7 @@ mod codec;
 mod orc;
 mod parquet;
 mod plan;
+mod presto;
 mod query;
 mod text;
 
@@ -30,6 +32,7 @@ pub use codec::{codec, codec_types};
 pub use orc::orc;
 pub use parquet::parquet;
 pub use plan::{plan, plan_content, read_plan};
+pub use presto::presto_fragment;
 pub use query::{lowered, sql};
 pub use text::{csv, json};
 
@@ -47,7 +50,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -58,6 +61,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("codec", codec),
     ("orc", orc),
     ("presto_page", presto_page),
+    ("presto_fragment", presto_fragment),
 ];
 
 /// What a reader may charge, in bytes.
