@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
-"""Runs TPC-H on Volley's worker under a real Presto coordinator.
+"""Runs TPC-H on Volley's workers under a real Presto coordinator.
 
-    tests/presto/run.py --volley target/debug/volley [--queries 1,6,13] [--cache DIR]
+    tests/presto/run.py --volley target/debug/volley [--queries 1,6,13] [--modes single,one]
 
 Fetches the coordinator with Maven once (about 125 MB, then 123 MB on disk), starts it and
 `volley presto-worker` on loopback, runs queries, compares the answers with those in
-crates/tpch/answers, and ends both by their process ids. Needs JDK 17, Maven and Python 3.
+crates/tpch/answers, and ends all by their process ids. Needs JDK 17, Maven and Python 3.
+
+Modes: `single` runs each query as one fragment on one worker (0.296); `one` as several fragments on
+one worker; `two` on two workers; `load` runs 50 queries at once on two; `hive` on two workers that read Parquet files of a hive catalog
+(`--version 0.287`: later releases have no hive connector on Maven Central; 300 MB more); `faults`
+cancels a query and kills a worker while queries run.
 
 Presto's JMX and Thrift sockets listen on all addresses. Where the kernel permits it, everything
 runs in a network namespace of its own, which has only a loopback device.
 """
 
 import argparse
+import concurrent.futures
 import csv
+import itertools
 import json
 import math
 import os
@@ -30,17 +37,30 @@ ROOT = HERE.parent.parent
 TPCH = ROOT / "crates" / "tpch"
 
 COORDINATOR_PORT = 18080
-WORKER_PORT = 18082
+WORKER_PORTS = [18082, 18092]
+MODES = ["single", "one", "two", "load", "hive", "faults"]
+DEFAULT_MODES = {
+    "0.287": ["one", "two", "load", "faults"],
+    "0.296": ["single", "one", "two", "load", "faults"],
+}
+QUERIES_AT_ONCE = 50
+TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
 INSIDE_NAMESPACE = "VOLLEY_PRESTO_NAMESPACE"
 
 POM = """<project>
  <modelVersion>4.0.0</modelVersion>
  <groupId>local</groupId><artifactId>presto-{name}</artifactId><version>1</version><packaging>pom</packaging>
+ <dependencyManagement><dependencies>{managed}</dependencies></dependencyManagement>
  <dependencies><dependency>
   <groupId>com.facebook.presto</groupId><artifactId>{name}</artifactId><version>{version}</version>
  </dependency></dependencies>
 </project>
 """
+
+# The ASM of 0.287 cannot read classes of Java 17.
+ASM = "".join(
+    f"<dependency><groupId>org.ow2.asm</groupId><artifactId>{name}</artifactId>"
+    "<version>9.7</version></dependency>" for name in ["asm", "asm-tree", "asm-util", "asm-analysis"])
 
 COORDINATOR_CONFIG = f"""coordinator=true
 node-scheduler.include-coordinator=false
@@ -61,8 +81,13 @@ inline-sql-functions=false
 use-alternative-function-signatures=true
 query-manager.required-workers=1
 query-manager.required-workers-max-wait=60s
-single-node-execution-enabled=true
 """
+
+# 0.287 writes tables with a further operator otherwise; 0.296 does not know the property.
+FURTHER_CONFIG = {
+    "0.287": "experimental.table-writer-merge-operator-enabled=false\n",
+    "0.296": "",
+}
 
 JVM_OPTIONS = [
     "-server", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -74,6 +99,10 @@ FAILURES = [
     ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
     ("SELECT approx_set(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
 ]
+
+# A query that runs for minutes, with an exchange between the workers.
+LONG_QUERY = ("SELECT l_suppkey, sum(l_extendedprice) FROM tpch.sf100.lineitem GROUP BY l_suppkey "
+              "ORDER BY 2 LIMIT 1")
 
 # Further statements and their answers.
 STATEMENTS = [
@@ -96,20 +125,28 @@ STATEMENTS = [
 ]
 
 
-def fetch(folder, version):
+def fetch(folder, version, has_hive):
     """Fills `folder` with the coordinator's jars, unless it is complete."""
     done = folder / f"complete-{version}"
-    if done.exists():
-        return
-    for artifact, target in [("presto-main", "lib"), ("presto-tpch", "plugin/tpch")]:
-        pom = folder / f"pom-{artifact}.xml"
-        (folder / target).mkdir(parents=True, exist_ok=True)
-        pom.write_text(POM.format(name=artifact, version=version))
-        subprocess.run(
-            ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies",
-             "-DincludeScope=runtime", f"-DoutputDirectory={folder / target}"], check=True)
-    remove_web_interface(folder / "lib" / f"presto-main-{version}.jar")
-    done.touch()
+    if not done.exists():
+        fetch_artifact(folder, version, "presto-main", "lib")
+        fetch_artifact(folder, version, "presto-tpch", "plugin/tpch")
+        remove_web_interface(folder / "lib" / f"presto-main-{version}.jar")
+        done.touch()
+    done = folder / f"complete-{version}-hive"
+    if has_hive and not done.exists():
+        fetch_artifact(folder, version, "presto-hive-hadoop2", "plugin/hive-hadoop2")
+        done.touch()
+
+
+def fetch_artifact(folder, version, artifact, target):
+    pom = folder / f"pom-{artifact}.xml"
+    (folder / target).mkdir(parents=True, exist_ok=True)
+    managed = ASM if version == "0.287" else ""
+    pom.write_text(POM.format(name=artifact, version=version, managed=managed))
+    subprocess.run(
+        ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies",
+         "-DincludeScope=runtime", f"-DoutputDirectory={folder / target}"], check=True)
 
 
 def remove_web_interface(jar):
@@ -138,30 +175,48 @@ TPCH_CATALOG = ("connector.name=tpch\ntpch.column-naming=STANDARD\n"
                 "tpch.partitioning-enabled=false\n")
 
 
-def start_coordinator(folder):
+def hive_catalog(folder):
+    return (f"connector.name=hive-hadoop2\nhive.metastore=file\n"
+            f"hive.metastore.catalog.dir=file://{folder / 'hive'}\n"
+            "hive.storage-format=PARQUET\nhive.allow-drop-table=true\n")
+
+
+def catalogs(folder, has_hive):
+    files = {"catalog/tpch.properties": TPCH_CATALOG}
+    if has_hive:
+        files["catalog/hive.properties"] = hive_catalog(folder)
+    return files
+
+
+def start_coordinator(folder, version, has_hive):
+    for name in ["data", "etc", "hive"]:
+        shutil.rmtree(folder / name, ignore_errors=True)
     shutil.rmtree(folder / "data", ignore_errors=True)
     (folder / "data").mkdir()
     node = node_properties("coordinator", folder)
     write_files(folder, {
-        "etc/config.properties": COORDINATOR_CONFIG,
+        "etc/config.properties": COORDINATOR_CONFIG + FURTHER_CONFIG[version],
         "etc/node.properties": node,
-        "etc/catalog/tpch.properties": TPCH_CATALOG,
+        **{f"etc/{name}": text for name, text in catalogs(folder, has_hive).items()},
     })
     properties = [f"-D{line}" for line in node.splitlines()]
-    command = ["java", *JVM_OPTIONS, "-Dconfig=etc/config.properties", *properties, "-cp", "lib/*",
+    opened = ["java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util"]
+    opens = [f"--add-opens=java.base/{it}=ALL-UNNAMED" for it in opened]
+    command = ["java", *JVM_OPTIONS, *opens, "-Dconfig=etc/config.properties", *properties, "-cp", "lib/*",
                "com.facebook.presto.server.PrestoServer"]
     log = open(folder / "coordinator.log", "w")
     return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
 
 
-def start_worker(volley, folder):
+def start_worker(volley, folder, port, further):
+    shutil.rmtree(folder, ignore_errors=True)
     write_files(folder, {
         "config.properties":
-            f"coordinator=false\nhttp-server.http.port={WORKER_PORT}\n"
+            f"coordinator=false\nhttp-server.http.port={port}\n"
             f"discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}\npresto.version=testversion\n"
-            "query.max-memory-per-node=1GB\n",
-        "node.properties": node_properties("volley", folder),
-        "catalog/tpch.properties": TPCH_CATALOG,
+            "query.max-memory-per-node=1GB\nexchange.max-error-duration=5s\n",
+        "node.properties": node_properties(f"volley-{port}", folder),
+        **further,
     })
     log = open(folder / "worker.log", "w")
     command = [*volley, str(folder)]
@@ -180,32 +235,74 @@ class QueryFailed(Exception):
         self.name = error.get("errorName")
 
 
-def run_query(sql, schema):
-    """The rows of a statement."""
-    headers = {"X-Presto-User": "test", "X-Presto-Catalog": "tpch", "X-Presto-Schema": schema,
+def headers_of(mode, schema):
+    catalog = "hive" if mode == "hive" else "tpch"
+    headers = {"X-Presto-User": "test", "X-Presto-Catalog": catalog, "X-Presto-Schema": schema,
                "X-Presto-Time-Zone": "UTC"}
+    if mode == "single":
+        headers["X-Presto-Session"] = "single_node_execution_enabled=true"
+    return headers
+
+
+def get_json(url, headers=None, method="GET", body=None):
+    request = urllib.request.Request(url, data=body, headers=headers or {}, method=method)
+    with urllib.request.urlopen(request, timeout=120) as response:
+        text = response.read()
+    return json.loads(text) if text else None
+
+
+def run_query(sql, schema, mode):
+    """The rows of a statement."""
+    headers = headers_of(mode, schema)
     url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
-    request = urllib.request.Request(url, data=sql.encode(), headers=headers, method="POST")
+    answer = get_json(url, headers, "POST", sql.encode())
     rows = []
     while True:
-        with urllib.request.urlopen(request, timeout=120) as response:
-            answer = json.load(response)
         rows += [list(map(parsed, row)) for row in answer.get("data", [])]
         if "error" in answer:
             raise QueryFailed(answer["error"])
         if "nextUri" not in answer:
             return rows
-        request = urllib.request.Request(answer["nextUri"], headers=headers)
+        answer = get_json(answer["nextUri"], headers)
 
 
-def wait_until_ready(processes):
+def wait_until(condition, what, seconds=120):
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        if condition():
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"{what} not after {seconds} s")
+
+
+def active_workers():
+    return get_json(f"http://127.0.0.1:{COORDINATOR_PORT}/v1/cluster")["activeWorkers"]
+
+
+def fill_hive(volley, folder):
+    """Tables of the catalog hive with the rows of TPC-H: Presto declares them, Volley writes them."""
+    subprocess.run([volley, "tpch", "generate", "--scale", "0.01", "--out", str(folder / "tpch")], check=True,
+                   stdout=subprocess.DEVNULL)
+    run_query("CREATE SCHEMA hive.tiny", "tiny", "two")
+    for table in TABLES:
+        columns = run_query(f"DESCRIBE tpch.tiny.{table}", "tiny", "two")
+        declared = ", ".join(f"{name} {kind}" for name, kind, *_ in columns)
+        run_query(f"CREATE TABLE hive.tiny.{table} ({declared})", "tiny", "two")
+        selected = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind, *_ in columns)
+        target = folder / "hive" / "tiny" / table / "0.parquet"
+        sql = (f"COPY (SELECT {selected} FROM '{folder / 'tpch' / table}.parquet') "
+               f"TO '{target}' (FORMAT parquet)")
+        subprocess.run([volley, "-c", sql], check=True, stdout=subprocess.DEVNULL)
+
+
+def wait_until_ready(processes, mode):
     deadline = time.time() + 120
     while time.time() < deadline:
         for process in processes:
             if process.poll() is not None:
                 raise SystemExit(f"a server ended with status {process.returncode}")
         try:
-            if run_query("SELECT count(*) FROM nation", "tiny") == [[25]]:
+            if run_query("SELECT count(*) FROM nation", "tiny", mode) == [[25]]:
                 return
         except (OSError, QueryFailed):
             time.sleep(0.5)
@@ -243,42 +340,170 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def check_queries(numbers, worker):
+def check_queries(numbers, workers, mode):
     wrong = []
+    cpu_of_all = lambda: sum(cpu_seconds(it.pid) for it in workers)
     for number in numbers:
         sql = (TPCH / "queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
-        start, cpu = time.time(), cpu_seconds(worker.pid)
+        start, cpu = time.time(), cpu_of_all()
         try:
-            is_right = same_rows(run_query(sql, "tiny"), expected_rows(number))
+            is_right = same_rows(run_query(sql, "tiny", mode), expected_rows(number))
             outcome = "right" if is_right else "WRONG"
         except QueryFailed as error:
             is_right, outcome = False, f"FAILED {error}"
         if not is_right:
-            wrong.append(f"Q{number}")
-        cpu = cpu_seconds(worker.pid) - cpu
-        print(f"Q{number:<3} {time.time() - start:6.2f} s  worker {cpu:5.2f} s CPU  {outcome}",
-              flush=True)
+            wrong.append(f"Q{number} {mode}")
+        cpu = cpu_of_all() - cpu
+        print(f"{mode:6} Q{number:<3} {time.time() - start:6.2f} s  workers {cpu:5.2f} s CPU  "
+              f"{outcome}", flush=True)
     return wrong
 
 
-def check_statements():
+def check_load(numbers):
+    """Runs many queries at once."""
+    def is_right(number):
+        sql = (TPCH / "queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
+        try:
+            return same_rows(run_query(sql, "tiny", "two"), expected_rows(number))
+        except QueryFailed as error:
+            return str(error)
+
+    start = time.time()
+    chosen = list(itertools.islice(itertools.cycle(numbers), QUERIES_AT_ONCE))
+    with concurrent.futures.ThreadPoolExecutor(QUERIES_AT_ONCE) as threads:
+        outcomes = list(threads.map(is_right, chosen))
+    wrong = [f"Q{number} load: {it}" for number, it in zip(chosen, outcomes) if it is not True]
+    print(f"load   {QUERIES_AT_ONCE} queries at once: {time.time() - start:.2f} s, "
+          f"{QUERIES_AT_ONCE - len(wrong)} right", flush=True)
+    return wrong
+
+
+def check_statements(mode):
     wrong = []
     for sql, expected in STATEMENTS:
         try:
-            found = run_query(sql, "tiny")
+            found = run_query(sql, "tiny", mode)
+        except QueryFailed as error:
+            found = str(error)
+        if found != expected:
+            wrong.append(sql)
+            print(f"WRONG {mode} {sql}\n  expected {expected}\n  found    {found}")
+    for sql, expected in FAILURES:
+        try:
+            found = run_query(sql, "tiny", mode)
+        except QueryFailed as error:
+            found = error.name
+        if found != expected:
+            wrong.append(sql)
+            print(f"WRONG {mode} {sql}\n  expected {expected}\n  found    {found}")
+    return wrong
+
+
+def running_tasks(port):
+    tasks = get_json(f"http://127.0.0.1:{port}/v1/task")
+    return [it for it in tasks if it["taskStatus"]["state"] in ("PLANNED", "RUNNING")]
+
+
+# Statements that write tables of the catalog hive, and what the next statements return.
+WRITES = [
+    ("CREATE TABLE copy AS SELECT * FROM tpch.tiny.lineitem", [[60175]]),
+    ("SELECT count(*), sum(l_orderkey), min(l_comment), max(l_shipdate) FROM copy",
+     "SELECT count(*), sum(l_orderkey), min(l_comment), max(l_shipdate) FROM tpch.tiny.lineitem"),
+    ("INSERT INTO copy SELECT * FROM tpch.tiny.lineitem WHERE l_orderkey < 100", [[105]]),
+    ("SELECT count(*) FROM copy", [[60280]]),
+    ("CREATE TABLE none AS SELECT * FROM tpch.tiny.nation WHERE n_nationkey < 0", [[0]]),
+    ("SELECT count(*) FROM none", [[0]]),
+    ("CREATE TABLE kinds WITH (format = 'ORC') AS SELECT CAST(1.50 AS DECIMAL(12, 2)) AS d, "
+     "CAST(-12345678901234567890.5 AS DECIMAL(38, 4)) AS e, true AS b, DATE '2020-02-29' AS f, "
+     "CAST(7 AS SMALLINT) AS s, 'ü' AS t, ARRAY[1, NULL] AS a, CAST(NULL AS VARCHAR) AS n", [[1]]),
+    ("SELECT * FROM kinds",
+     [["1.50", "-12345678901234567890.5000", True, "2020-02-29", 7, "ü", [1, None], None]]),
+    ("SELECT count(*) FROM copy WHERE \"$path\" LIKE '%copy%' AND l_orderkey = 7", [[14]]),
+]
+
+
+def check_writes(folder):
+    wrong = []
+    for sql, expected in WRITES:
+        try:
+            if isinstance(expected, str):
+                expected = run_query(expected, "tiny", "hive")
+            found = run_query(sql, "tiny", "hive")
         except QueryFailed as error:
             found = str(error)
         if found != expected:
             wrong.append(sql)
             print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
-    for sql, expected in FAILURES:
-        try:
-            found = run_query(sql, "tiny")
-        except QueryFailed as error:
-            found = error.name
-        if found != expected:
-            wrong.append(sql)
-            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
+    try:
+        found = run_query("CREATE TABLE bad AS SELECT 1 / (l_linenumber - l_linenumber) AS x "
+                          "FROM tpch.tiny.lineitem", "tiny", "hive")
+    except QueryFailed as error:
+        found = error.name
+    if found != "DIVISION_BY_ZERO" or (folder / "hive" / "tiny" / "bad").exists():
+        wrong.append(f"a table that fails: {found}")
+    print(f"hive   wrote tables: {len(WRITES) + 1 - len(wrong)} of {len(WRITES) + 1} right",
+          flush=True)
+    return wrong
+
+
+def check_stages(mode, ports):
+    """Whether queries ran as the mode says: several fragments on each of the workers, or one."""
+    wrong = []
+    for port in ports:
+        tasks = get_json(f"http://127.0.0.1:{port}/v1/task")
+        stages = {it["taskId"].split(".")[1] for it in tasks}
+        if mode == "single" and stages != {"0"} or mode != "single" and len(stages) < 3:
+            wrong.append(f"stages {sorted(stages)} on worker {port} in mode {mode}")
+    return wrong
+
+
+def reserved_bytes(port):
+    memory = get_json(f"http://127.0.0.1:{port}/v1/memory", {}, "POST", b"{}")
+    return memory["pools"]["general"]["reservedBytes"]
+
+
+def wait_until_idle(port):
+    wait_until(lambda: not running_tasks(port), f"worker {port} without tasks")
+    wait_until(lambda: reserved_bytes(port) == 0, f"worker {port} without memory")
+
+
+def start_query(sql):
+    """Starts a statement and waits until both workers run tasks of it; the address of its answer."""
+    headers = headers_of("two", "tiny")
+    url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
+    answer = get_json(url, headers, "POST", sql.encode())
+    while not all(running_tasks(port) for port in WORKER_PORTS):
+        if "error" in answer:
+            raise QueryFailed(answer["error"])
+        answer = get_json(answer["nextUri"], headers)
+    return answer["nextUri"]
+
+
+def check_faults(workers):
+    """Cancels a query; kills the second worker while a query runs."""
+    wrong = []
+    next_uri = start_query(LONG_QUERY)
+    urllib.request.urlopen(urllib.request.Request(next_uri, method="DELETE"), timeout=60).close()
+    for port in WORKER_PORTS:
+        wait_until_idle(port)
+    print("cancelled: no tasks and no memory are left", flush=True)
+
+    next_uri, start = start_query(LONG_QUERY), time.time()
+    workers[1].kill()
+    workers[1].wait()
+    answer = {"nextUri": next_uri}
+    while "nextUri" in answer:
+        answer = get_json(answer["nextUri"], headers_of("two", "tiny"))
+    error = answer.get("error")
+    if error is None or error["errorType"] not in ("INTERNAL_ERROR", "INSUFFICIENT_RESOURCES"):
+        wrong.append(f"killed worker: {error}")
+    else:
+        print(f"killed: after {time.time() - start:.1f} s {error['errorName']}: "
+              f"{error['message'].splitlines()[0]}", flush=True)
+    wait_until_idle(WORKER_PORTS[0])
+    wait_until(lambda: active_workers() == 1, "the coordinator without the killed worker")
+    if run_query("SELECT count(*) FROM lineitem", "tiny", "one") != [[60175]]:
+        wrong.append("a query after a worker was killed")
     return wrong
 
 
@@ -311,6 +536,7 @@ def main():
     parser.add_argument("--volley", default=str(ROOT / "target" / "debug" / "volley"),
                         help="the volley command, built with --features presto")
     parser.add_argument("--queries", default="all", help="numbers of TPC-H queries, or all")
+    parser.add_argument("--modes", help=f"of {', '.join(MODES)}; all but hive if not given")
     parser.add_argument("--version", default="0.296", help="the version of the coordinator")
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     parser.add_argument("--cache", type=pathlib.Path, default=cache / "volley" / "presto",
@@ -318,18 +544,44 @@ def main():
     args = parser.parse_args()
     folder = args.cache.resolve() / args.version
     folder.mkdir(parents=True, exist_ok=True)
-    fetch(folder, args.version)
+    if args.version not in DEFAULT_MODES:
+        raise SystemExit(f"versions: {', '.join(DEFAULT_MODES)}")
+    modes = args.modes.split(",") if args.modes else DEFAULT_MODES[args.version]
+    if not set(modes) <= set(MODES):
+        raise SystemExit(f"unknown modes: {args.modes}")
+    has_hive = "hive" in modes
+    fetch(folder, args.version, has_hive)
     enter_namespace()
-    numbers = range(1, 23) if args.queries == "all" else map(int, args.queries.split(","))
-    processes = []
+    numbers = range(1, 23) if args.queries == "all" else list(map(int, args.queries.split(",")))
+    volley = [args.volley, "presto-worker", "--etc"]
+    processes, wrong = [], []
     try:
-        processes.append(start_coordinator(folder))
-        volley = [args.volley, "presto-worker", "--etc"]
-        processes.append(start_worker(volley, folder / "worker"))
+        processes.append(start_coordinator(folder, args.version, has_hive))
+        further = catalogs(folder, has_hive)
+        processes.append(start_worker(volley, folder / "worker", WORKER_PORTS[0], further))
         start = time.time()
-        wait_until_ready(processes)
+        wait_until_ready(processes, "single" if "single" in modes else "one")
         print(f"ready after {time.time() - start:.1f} s", flush=True)
-        wrong = check_queries(numbers, processes[1]) + check_statements()
+        for mode in [it for it in MODES if it in modes]:
+            if mode in ("two", "load", "hive", "faults") and len(processes) == 2:
+                processes.append(
+                    start_worker(volley, folder / "worker-2", WORKER_PORTS[1], further))
+                wait_until(lambda: active_workers() == 2, "two workers")
+            if mode == "hive":
+                fill_hive(args.volley, folder)
+            if mode == "faults":
+                wrong += check_faults(processes[1:])
+                continue
+            ports = WORKER_PORTS[:len(processes) - 1]
+            if mode == "load":
+                wrong += check_load(numbers)
+            else:
+                wrong += check_queries(numbers, processes[1:], mode) + check_statements(mode)
+                wrong += check_stages(mode, ports)
+            if mode == "hive":
+                wrong += check_writes(folder)
+            for port in ports:
+                wait_until_idle(port)
     finally:
         for process in processes:
             end(process)

@@ -16,6 +16,7 @@ mod table;
 mod part;
 mod partition;
 mod columns;
+mod declared;
 mod split;
 mod group_reader;
 mod source;
@@ -34,6 +35,7 @@ mod footers;
 mod tests;
 
 pub use config::FileOptions;
+pub use declared::{ColumnSource, DeclaredColumn, FileRange};
 pub use footers::list_footers;
 pub use format::{FileCompression, FileFormat, WriteOptions};
 pub use sink::FileSinkFactory;

@@ -123,6 +123,15 @@ impl PartFile {
         }
     }
 
+    /// Where a row group or stripe begins in the file, in bytes; 0 if the format has none.
+    pub fn group_start(&self, group: usize) -> u64 {
+        match self {
+            PartFile::Parquet(file) => file.group_start(group),
+            PartFile::Orc(file) => file.stripe_start(group),
+            PartFile::Csv(_) | PartFile::Json(_) => 0,
+        }
+    }
+
     /// What a row group is called in the format.
     pub fn group_name(&self) -> &'static str {
         if matches!(self, PartFile::Orc(_)) { "stripe" } else { "row group" }

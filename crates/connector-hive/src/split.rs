@@ -9,6 +9,7 @@
 //! version tells a file from one that was written to the same path later.
 
 use crate::{
+    declared::FileRange,
     part::{Part, PartColumn, PartFile},
     source::{FileSource, needed_columns},
 };
@@ -36,6 +37,7 @@ const CONNECTOR: u8 = 16;
 pub(crate) struct FileScan {
     schema: Arc<Schema>,
     request: ScanRequest,
+    range: FileRange,
     files: Arc<ScanFiles>,
 }
 
@@ -162,14 +164,21 @@ impl ScanFiles {
 }
 
 impl FileScan {
-    pub fn new(parts: Arc<[Part]>, schema: Arc<Schema>, request: ScanRequest) -> FileScan {
-        FileScan { schema, request, files: Arc::new(ScanFiles::new(parts)) }
+    /// Of the row groups that begin in `range`.
+    pub fn new(
+        parts: Arc<[Part]>,
+        schema: Arc<Schema>,
+        range: FileRange,
+        request: ScanRequest,
+    ) -> FileScan {
+        FileScan { schema, request, range, files: Arc::new(ScanFiles::new(parts)) }
     }
 
     fn listing(&self) -> FileSplits {
         FileSplits {
             files: Arc::clone(&self.files),
             request: self.request.clone(),
+            range: self.range,
             part: 0,
             group: 0,
         }
@@ -180,6 +189,7 @@ impl FileScan {
 struct FileSplits {
     files: Arc<ScanFiles>,
     request: ScanRequest,
+    range: FileRange,
     /// The file and the row group or stripe that come next.
     part: usize,
     group: usize,
@@ -196,7 +206,7 @@ impl FileSplits {
                 continue;
             }
             self.group += 1;
-            if part.rows(group) == 0 {
+            if part.rows(group) == 0 || !self.range.contains(part.file.group_start(group)) {
                 continue;
             }
             if !self.may_match(part, group) {

@@ -4,6 +4,7 @@ use crate::{
     FileFormat,
     columns::arrange,
     config::{FileOptions, format_of},
+    declared::{DeclaredColumn, FileRange, declared_part},
     part::{Part, PartFile},
     partition::Partitions,
     split::FileScan,
@@ -28,6 +29,8 @@ pub struct FileTable {
     name: String,
     schema: Arc<Schema>,
     parts: Arc<[Part]>,
+    /// Which row groups are rows of the table: those that begin here.
+    range: FileRange,
     statistics: OnceLock<Arc<TableStatistics>>,
     /// What is kept of footers; it goes with the table.
     _footers: Reservation,
@@ -69,8 +72,47 @@ impl FileTable {
         let mut footers = options.pool.reservation();
         let files = open_files(&paths, &formats, options, &mut footers)?;
         let (schema, parts) = arrange(files, partitions, options)?;
-        let (name, schema) = (name.to_owned(), Arc::new(schema));
-        Ok(FileTable { name, schema, parts, statistics: OnceLock::new(), _footers: footers })
+        Ok(FileTable {
+            name: name.to_owned(),
+            schema: Arc::new(schema),
+            parts,
+            range: FileRange::ALL,
+            statistics: OnceLock::new(),
+            _footers: footers,
+        })
+    }
+
+    /// The row groups or stripes of a file that begin in `range`, with columns that a catalog
+    /// declares.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption. Invalid query: a column whose type does not fit the file's. Unsupported: a
+    /// format without row groups or stripes.
+    pub fn declared(
+        path: &str,
+        columns: &[DeclaredColumn],
+        range: FileRange,
+        options: &FileOptions,
+    ) -> Result<FileTable> {
+        let format = options.format.or_else(|| format_of(path));
+        let format = format.filter(|it| matches!(it, FileFormat::Parquet | FileFormat::Orc));
+        let format = format.ok_or_else(|| {
+            let error = Error::unsupported("declared columns of files but Parquet and ORC");
+            error.at("file", path)
+        })?;
+        let mut footers = options.pool.reservation();
+        let files = open_files(&[path.to_owned()], &[format], options, &mut footers)?;
+        let part = |file| declared_part(file, columns);
+        let parts = files.into_iter().map(part).collect::<Result<Arc<[Part]>>>()?;
+        Ok(FileTable {
+            name: path.to_owned(),
+            schema: Arc::new(columns.iter().map(|it| it.field.clone()).collect()),
+            parts,
+            range,
+            statistics: OnceLock::new(),
+            _footers: footers,
+        })
     }
 
     /// The files.
@@ -134,6 +176,7 @@ impl Table for FileTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        Ok(Box::new(FileScan::new(Arc::clone(&self.parts), Arc::clone(&self.schema), request)))
+        let (parts, schema) = (Arc::clone(&self.parts), Arc::clone(&self.schema));
+        Ok(Box::new(FileScan::new(parts, schema, self.range, request)))
     }
 }

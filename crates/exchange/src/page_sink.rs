@@ -25,7 +25,7 @@ pub use row_sink::RowSink;
 use crate::partition::{LaneFunction, Partitioning};
 use lane_column::LaneColumn;
 use layout::Layout;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation};
 use volley_types::Type;
 use volley_vector::Batch;
@@ -60,6 +60,8 @@ pub struct PageSink {
     lanes: LaneFunction,
     sizes: PageSizes,
     buffered: Vec<Batch>,
+    /// The lanes of the buffered rows, if the caller computes them.
+    given: Vec<u32>,
     rows: usize,
     bytes: usize,
     /// The buffered rows, and their copies while they are split.
@@ -79,8 +81,8 @@ impl PageSink {
     ) -> PageSink {
         let lanes = LaneFunction::new(partitioning, lanes);
         let (rows, bytes, charge) = (0, 0, pool.reservation());
-        let (buffered, layout) = (Vec::new(), Layout::default());
-        PageSink { types, lanes, sizes, buffered, rows, bytes, charge, layout }
+        let (buffered, given, layout) = (Vec::new(), Vec::new(), Layout::default());
+        PageSink { types, lanes, sizes, buffered, given, rows, bytes, charge, layout }
     }
 
     /// Buffers a batch. Loads lazy columns.
@@ -99,6 +101,19 @@ impl PageSink {
         self.bytes += bytes;
         self.buffered.push(batch);
         Ok(())
+    }
+
+    /// As [`PageSink::push`] for [`Partitioning::Given`]: `lanes` has the lane of each row.
+    ///
+    /// # Errors
+    ///
+    /// As [`PageSink::push`]. Internal: not one lane per row, a lane beyond the last one.
+    pub fn push_to(&mut self, batch: Batch, lanes: &[u32]) -> Result<()> {
+        if batch.rows() != lanes.len() {
+            return Err(Error::internal(format!("{} lanes of {} rows", lanes.len(), batch.rows())));
+        }
+        self.push(batch)?;
+        self.lanes.append_given(lanes, &mut self.given)
     }
 
     /// Whether the buffered rows should be flushed.
@@ -135,8 +150,12 @@ impl PageSink {
         }
         let layout = &mut self.layout;
         layout.clear();
-        for batch in batches {
-            self.lanes.append(batch, &mut layout.lanes)?;
+        if self.given.is_empty() {
+            for batch in batches {
+                self.lanes.append(batch, &mut layout.lanes)?;
+            }
+        } else {
+            layout.lanes.append(&mut self.given);
         }
         layout.place(self.lanes.lanes());
         let layout = &*layout;

@@ -22,6 +22,8 @@ pub enum Partitioning {
     Broadcast,
     /// All rows to one lane: that of the task with the same number.
     Forward(usize),
+    /// The caller computes the lanes: [`PageSink::push_to`](crate::PageSink::push_to).
+    Given,
 }
 
 /// The bounds between the lanes of a range partitioning.
@@ -134,8 +136,25 @@ impl LaneFunction {
                 lane_of_hashes(&self.hashes, LANE_MIX, self.lanes as u32, out);
             }
             Partitioning::Range(bounds) => bounds.append(batch, out)?,
+            Partitioning::Given => {
+                return Err(Error::internal("rows without lanes, which the caller computes"));
+            }
         }
-        let greatest = volley_kernels::order::max_u32(&out[start..]) as usize;
+        self.check(&out[start..])
+    }
+
+    /// Appends lanes that the caller computed.
+    ///
+    /// # Errors
+    ///
+    /// Internal: a lane beyond the last one.
+    pub(crate) fn append_given(&self, lanes: &[u32], out: &mut Vec<u32>) -> Result<()> {
+        out.extend_from_slice(lanes);
+        self.check(lanes)
+    }
+
+    fn check(&self, lanes: &[u32]) -> Result<()> {
+        let greatest = volley_kernels::order::max_u32(lanes) as usize;
         if greatest >= self.lanes {
             return Err(Error::internal(format!("lane {greatest} of {}", self.lanes)));
         }

@@ -137,6 +137,11 @@ impl OrcFile {
         self.0.footer.stripes.get(stripe).map_or(0, |it| it.rows as usize)
     }
 
+    /// Where a stripe begins in the file, in bytes.
+    pub fn stripe_start(&self, stripe: usize) -> u64 {
+        self.0.footer.stripes.get(stripe).map_or(0, |it| it.offset)
+    }
+
     /// The bytes of all columns of a stripe, without indexes and footer.
     pub fn data_bytes(&self, stripe: usize) -> u64 {
         self.0.footer.stripes.get(stripe).map_or(0, |it| it.data_bytes)

@@ -113,6 +113,13 @@ impl ParquetFile {
         self.group(group).map_or(0, |it| it.num_rows() as usize)
     }
 
+    /// Where the first column of a row group begins in the file, in bytes.
+    pub fn group_start(&self, group: usize) -> u64 {
+        let first = self.group(group).ok().and_then(|it| it.columns().first());
+        let start = first.map(|it| it.dictionary_page_offset().unwrap_or(it.data_page_offset()));
+        start.and_then(|it| u64::try_from(it).ok()).unwrap_or(0)
+    }
+
     /// What the footer says of the values of a column in a row group; says nothing of nested
     /// columns.
     pub fn bounds(&self, group: usize, column: usize) -> Bounds {

@@ -1,19 +1,30 @@
 //! The output buffers of a task: pages that wait for their readers.
 //!
 //! ```text
-//! sinks ── push ──> [page 7] [page 8] [page 9] <── get(token 7) ── reader
-//!                a get of token N releases the pages before N; until then they can be read again
+//! PARTITIONED  sinks ── page of partition 1 ──> buffer "1": [page 7] [page 8] ── get(7) ── reader
+//! BROADCAST    sinks ── page ──> every buffer; buffers that come later get all pages, too
+//! ARBITRARY    sinks ── page ──> common pages ──> the buffer whose reader asks first
 //! ```
 //!
-//! A sink waits while the buffers hold more than their limit. One page is always accepted.
+//! A get of token N releases the pages before N; until then they can be read again. A sink waits
+//! while the buffers hold more than their limit. One page is always accepted. Pages are charged to
+//! the task's pool; a page that several buffers hold is charged once.
 
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use crate::protocol::{BufferKind, OutputIds};
 use bytes::Bytes;
+use queue::PageQueue;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Mutex, MutexGuard, PoisonError},
     task::Waker,
 };
 use tokio::sync::watch;
+use volley_error::{Error, Result};
+use volley_memory::{Pool, Reservation};
 
 /// The output buffers of one task.
 pub(crate) struct OutputBuffers {
@@ -23,16 +34,20 @@ pub(crate) struct OutputBuffers {
     changes: watch::Sender<u64>,
 }
 
-#[derive(Default)]
 struct Inner {
+    kind: BufferKind,
     buffers: BTreeMap<String, PageQueue>,
     /// Whether the coordinator named all buffers.
     are_all_known: bool,
+    /// BROADCAST: all pages, until all buffers are known. ARBITRARY: pages that no buffer has.
+    common: VecDeque<Bytes>,
+    common_bytes: usize,
     no_more_pages: bool,
-    /// Whether the pages are not wanted any more: the task failed or was stopped.
+    /// Whether no reader will get more pages: the task failed or was stopped.
     is_closed: bool,
     blocked: Vec<Waker>,
     totals: Totals,
+    charge: Reservation,
 }
 
 /// What went through the buffers.
@@ -43,17 +58,6 @@ pub(crate) struct Totals {
     pub bytes: u64,
     pub buffered_bytes: u64,
     pub buffered_pages: u64,
-}
-
-/// The pages for one reader.
-#[derive(Default)]
-struct PageQueue {
-    /// The token of the first page.
-    first: u64,
-    pages: VecDeque<Bytes>,
-    bytes: usize,
-    /// Whether the reader said that it needs no more.
-    is_destroyed: bool,
 }
 
 /// What a reader gets.
@@ -70,54 +74,105 @@ pub(crate) struct Pages {
     pub remaining_bytes: usize,
 }
 
+/// A page, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OutputPage {
+    /// The partition, if the buffers are partitioned.
+    pub partition: usize,
+    pub rows: u64,
+    pub bytes: Bytes,
+}
+
 /// What became of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     /// It is in the buffer.
     Accepted,
     /// The buffers are full; the waker is woken when they are not.
-    Full(Bytes),
-    /// No reader wants pages any more.
+    Full(OutputPage),
+    /// No reader needs more pages.
     Unwanted,
 }
 
 impl OutputBuffers {
-    /// Buffers that hold about `bytes_max` bytes together.
-    pub(crate) fn new(bytes_max: usize) -> OutputBuffers {
-        OutputBuffers { bytes_max, inner: Mutex::default(), changes: watch::Sender::new(0) }
+    /// Buffers that hold about `bytes_max` bytes together, charged to `pool`.
+    pub(crate) fn new(bytes_max: usize, pool: &Pool) -> OutputBuffers {
+        let inner = Inner {
+            kind: BufferKind::Partitioned,
+            buffers: BTreeMap::new(),
+            are_all_known: false,
+            common: VecDeque::new(),
+            common_bytes: 0,
+            no_more_pages: false,
+            is_closed: false,
+            blocked: Vec::new(),
+            totals: Totals::default(),
+            charge: pool.reservation(),
+        };
+        OutputBuffers { bytes_max, inner: Mutex::new(inner), changes: watch::Sender::new(0) }
     }
 
-    /// Adds the buffers that are not known yet.
-    pub(crate) fn add_buffers<'a>(&self, ids: impl Iterator<Item = &'a String>, last: LastBuffers) {
-        let mut inner = self.lock();
-        for id in ids {
-            inner.buffers.entry(id.clone()).or_default();
+    /// Sets the kind of the buffers and adds those that are not known yet.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: buffers of another kind. Invalid value: a negative partition, buffers after the
+    /// last ones.
+    pub(crate) fn add(&self, ids: &OutputIds) -> Result<()> {
+        let kind = ids.kind;
+        if !matches!(kind, BufferKind::Partitioned | BufferKind::Broadcast | BufferKind::Arbitrary)
+        {
+            return Err(Error::unsupported(format!("output buffers of the kind {}", kind.name())));
         }
-        inner.are_all_known |= last == LastBuffers::Known;
+        let mut inner = self.lock();
+        inner.kind = kind;
+        for (id, partition) in &ids.buffers {
+            if inner.buffers.contains_key(id) {
+                continue;
+            }
+            if inner.are_all_known {
+                return Err(Error::invalid_value(format!("output buffer {id} after the last one")));
+            }
+            let partition = usize::try_from(*partition);
+            let partition =
+                partition.map_err(|_| Error::invalid_value("a negative output partition"))?;
+            let mut queue = PageQueue::new(partition);
+            if kind == BufferKind::Broadcast {
+                inner.common.iter().for_each(|it| queue.push(it.clone()));
+            }
+            inner.buffers.insert(id.clone(), queue);
+        }
+        inner.are_all_known |= ids.no_more_buffer_ids;
+        if inner.are_all_known && kind == BufferKind::Broadcast {
+            inner.drop_common();
+        }
         self.changed(inner);
+        Ok(())
     }
 
-    /// Appends a page of `rows` rows to all buffers that still have a reader.
-    pub(crate) fn push(&self, page: Bytes, rows: u64, waker: &Waker) -> Pushed {
+    /// Adds a page to the buffers that get it.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(crate) fn push(&self, page: OutputPage, waker: &Waker) -> Result<Pushed> {
         let mut inner = self.lock();
-        let is_unread = inner.are_all_known && inner.buffers.values().all(|it| it.is_destroyed);
-        if inner.is_closed || is_unread {
-            return Pushed::Unwanted;
+        if inner.is_closed || inner.are_destroyed() {
+            return Ok(Pushed::Unwanted);
         }
-        let held: usize = inner.buffers.values().map(|it| it.bytes).sum();
-        if inner.buffers.is_empty() || (held > 0 && held + page.len() > self.bytes_max) {
+        let held = inner.held_bytes();
+        let has_no_buffer = inner.buffers.is_empty() && inner.kind == BufferKind::Partitioned;
+        if has_no_buffer || (held > 0 && held + page.bytes.len() > self.bytes_max) {
             inner.blocked.push(waker.clone());
-            return Pushed::Full(page);
+            return Ok(Pushed::Full(page));
         }
-        inner.totals.rows += rows;
+        inner.charge.grow(page.bytes.len())?;
+        inner.totals.rows += page.rows;
         inner.totals.pages += 1;
-        inner.totals.bytes += page.len() as u64;
-        for queue in inner.buffers.values_mut().filter(|it| !it.is_destroyed) {
-            queue.bytes += page.len();
-            queue.pages.push_back(page.clone());
-        }
+        inner.totals.bytes += page.bytes.len() as u64;
+        inner.distribute(page);
         self.changed(inner);
-        Pushed::Accepted
+        Ok(Pushed::Accepted)
     }
 
     /// Tells that all pages were pushed.
@@ -131,9 +186,8 @@ impl OutputBuffers {
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.is_closed = true;
-        for queue in inner.buffers.values_mut() {
-            queue.drop_pages();
-        }
+        inner.drop_common();
+        inner.buffers.values_mut().for_each(PageQueue::drop_pages);
         self.changed(inner);
     }
 
@@ -141,7 +195,6 @@ impl OutputBuffers {
     /// Releases the pages before `token`.
     pub(crate) fn get(&self, id: &str, token: u64, bytes_max: usize) -> Pages {
         let mut inner = self.lock();
-        let (no_more_pages, is_closed) = (inner.no_more_pages, inner.is_closed);
         let empty = Pages {
             pages: Vec::new(),
             token,
@@ -149,25 +202,20 @@ impl OutputBuffers {
             is_complete: false,
             remaining_bytes: 0,
         };
-        let Some(queue) = inner.buffers.get_mut(id).filter(|_| !is_closed) else { return empty };
-        let released = queue.release_before(token);
-        let mut pages = Vec::new();
-        let (mut taken, mut remaining_bytes) = (0, 0);
-        let skipped = token.saturating_sub(queue.first) as usize;
-        for page in queue.pages.iter().skip(skipped) {
-            if remaining_bytes == 0 && (pages.is_empty() || taken + page.len() <= bytes_max) {
-                taken += page.len();
-                pages.push(page.clone());
-            } else {
-                remaining_bytes += page.len();
-            }
+        if inner.is_closed {
+            return empty;
         }
-        let next_token = token + pages.len() as u64;
-        let is_complete = queue.is_destroyed || (no_more_pages && queue.pages.is_empty());
+        inner.take_common(id, token, bytes_max);
+        let Some(queue) = inner.buffers.get_mut(id) else { return empty };
+        let released = queue.release_before(token);
+        let taken = queue.take(token, bytes_max);
+        let next_token = token + taken.pages.len() as u64;
+        let is_complete = inner.buffers.get(id).is_some_and(|it| inner.is_complete(it));
+        let remaining_bytes = taken.remaining_bytes;
         if released {
             self.changed(inner);
         }
-        Pages { pages, token, next_token, is_complete, remaining_bytes }
+        Pages { pages: taken.pages, token, next_token, is_complete, remaining_bytes }
     }
 
     /// Releases the pages before `token`.
@@ -184,6 +232,9 @@ impl OutputBuffers {
         if let Some(queue) = inner.buffers.get_mut(id) {
             queue.drop_pages();
             queue.is_destroyed = true;
+            if inner.are_destroyed() {
+                inner.drop_common();
+            }
             self.changed(inner);
         }
     }
@@ -191,24 +242,20 @@ impl OutputBuffers {
     /// Whether all readers have all pages, or need no more.
     pub(crate) fn are_drained(&self) -> bool {
         let inner = self.lock();
-        let is_done =
-            |it: &PageQueue| it.is_destroyed || (inner.no_more_pages && it.pages.is_empty());
-        inner.are_all_known && inner.buffers.values().all(is_done)
+        inner.are_all_known && inner.buffers.values().all(|it| inner.is_complete(it))
     }
 
     /// Whether no reader needs more pages, though there may be some.
     pub(crate) fn are_destroyed(&self) -> bool {
-        let inner = self.lock();
-        inner.are_all_known
-            && !inner.buffers.is_empty()
-            && inner.buffers.values().all(|it| it.is_destroyed)
+        self.lock().are_destroyed()
     }
 
     pub(crate) fn totals(&self) -> Totals {
         let inner = self.lock();
         let mut totals = inner.totals;
-        totals.buffered_bytes = inner.buffers.values().map(|it| it.bytes as u64).sum();
-        totals.buffered_pages = inner.buffers.values().map(|it| it.pages.len() as u64).sum();
+        totals.buffered_bytes = inner.held_bytes() as u64;
+        let pages = inner.buffers.values().map(|it| it.len()).sum::<usize>() + inner.common.len();
+        totals.buffered_pages = pages as u64;
         totals
     }
 
@@ -228,6 +275,9 @@ impl OutputBuffers {
 
     /// Wakes readers and sinks.
     fn changed(&self, mut inner: MutexGuard<'_, Inner>) {
+        let held = inner.held_bytes();
+        let excess = inner.charge.bytes().saturating_sub(held);
+        inner.charge.shrink(excess);
         let blocked = std::mem::take(&mut inner.blocked);
         drop(inner);
         blocked.into_iter().for_each(Waker::wake);
@@ -235,29 +285,70 @@ impl OutputBuffers {
     }
 }
 
-/// Whether more buffers may be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LastBuffers {
-    Known,
-    Unknown,
-}
-
-impl PageQueue {
-    /// Whether pages were released.
-    fn release_before(&mut self, token: u64) -> bool {
-        let before = self.first;
-        while self.first < token
-            && let Some(page) = self.pages.pop_front()
-        {
-            self.bytes -= page.len();
-            self.first += 1;
-        }
-        self.first > before
+impl Inner {
+    fn are_destroyed(&self) -> bool {
+        let mut buffers = self.buffers.values();
+        self.are_all_known && buffers.all(|it| it.is_destroyed)
     }
 
-    fn drop_pages(&mut self) {
-        self.first += self.pages.len() as u64;
-        self.pages.clear();
-        self.bytes = 0;
+    /// Whether a reader has all pages, or needs no more.
+    fn is_complete(&self, queue: &PageQueue) -> bool {
+        let may_get_common = self.kind == BufferKind::Arbitrary && !self.common.is_empty();
+        queue.is_destroyed || (self.no_more_pages && queue.is_empty() && !may_get_common)
+    }
+
+    /// The bytes in memory.
+    fn held_bytes(&self) -> usize {
+        let bytes = self.buffers.values().map(|it| it.bytes);
+        match self.kind {
+            // Buffers share pages: each holds the last ones.
+            BufferKind::Broadcast => bytes.max().unwrap_or(0).max(self.common_bytes),
+            _ => bytes.sum::<usize>() + self.common_bytes,
+        }
+    }
+
+    fn distribute(&mut self, page: OutputPage) {
+        let OutputPage { partition, bytes, .. } = page;
+        match self.kind {
+            BufferKind::Broadcast => {
+                self.buffers.values_mut().for_each(|it| it.push(bytes.clone()));
+                if !self.are_all_known {
+                    self.push_common(bytes);
+                }
+            }
+            BufferKind::Arbitrary => self.push_common(bytes),
+            _ => {
+                let buffers = self.buffers.values_mut().filter(|it| it.partition == partition);
+                buffers.for_each(|it| it.push(bytes.clone()));
+            }
+        }
+    }
+
+    fn push_common(&mut self, page: Bytes) {
+        self.common_bytes += page.len();
+        self.common.push_back(page);
+    }
+
+    /// ARBITRARY: gives common pages to the buffer `id`, whose reader has read all others.
+    fn take_common(&mut self, id: &str, token: u64, bytes_max: usize) {
+        let Some(queue) = self.buffers.get_mut(id) else { return };
+        let is_other = self.kind != BufferKind::Arbitrary || queue.is_destroyed;
+        if is_other || !queue.ends_before(token) {
+            return;
+        }
+        let mut bytes = 0;
+        while let Some(page) = self.common.front()
+            && (bytes == 0 || bytes + page.len() <= bytes_max)
+            && let Some(page) = self.common.pop_front()
+        {
+            bytes += page.len();
+            self.common_bytes -= page.len();
+            queue.push(page);
+        }
+    }
+
+    fn drop_common(&mut self) {
+        self.common.clear();
+        self.common_bytes = 0;
     }
 }

@@ -1,12 +1,22 @@
 //! Catalogs: the connectors that scans read, and the JSON of their tables, columns and splits.
 
-use crate::{config::WorkerConfig, json::Json};
-use serde::Deserialize;
+mod hive;
+mod tpch;
+
+use crate::{
+    config::WorkerConfig,
+    json::{Json, Object},
+};
+pub(crate) use hive::HiveSinks;
+use hive::{HiveCatalog, HiveTable};
 use std::{collections::BTreeMap, sync::Arc};
+use tpch::ScannedTpch;
 use volley_connector::{Split, Table, TableProvider};
-use volley_connector_tpch::{TpchSplit, TpchTable};
 use volley_error::{Error, Result};
+use volley_function::Registry;
+use volley_memory::Pool;
 use volley_plan::TableHandle;
+use volley_types::Schema;
 
 /// The catalogs of a worker, by name.
 pub(crate) struct Catalogs {
@@ -14,43 +24,34 @@ pub(crate) struct Catalogs {
 }
 
 /// The connectors that this worker has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Connector {
     Tpch,
+    Hive(HiveCatalog),
 }
 
 /// A table that a plan scans.
 #[derive(Clone, Debug)]
 pub(crate) struct ScannedTable {
     catalog: String,
-    table: TpchTable,
-    name: String,
-    scale: f64,
+    of: TableOf,
+}
+
+#[derive(Clone, Debug)]
+enum TableOf {
+    Tpch(ScannedTpch),
+    Hive(HiveTable),
+}
+
+/// What tables are opened with.
+#[derive(Clone, Copy)]
+pub(crate) struct TableContext<'c> {
+    pub registry: &'c Registry,
+    pub pool: &'c Pool,
 }
 
 /// The tables of one task by their names in its plan.
 pub(crate) struct TaskTables(pub BTreeMap<String, Arc<ScannedTable>>);
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TpchTableHandle {
-    table_name: String,
-    scale_factor: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TpchColumnHandle {
-    column_name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TpchSplitJson {
-    table_handle: TpchTableHandle,
-    part_number: u32,
-    total_parts: u32,
-}
 
 impl Catalogs {
     /// The catalogs of the configuration.
@@ -63,10 +64,11 @@ impl Catalogs {
         for (name, properties) in &config.catalogs {
             let connector = match properties.get("connector.name") {
                 Some("tpch") => Connector::Tpch,
+                Some("hive-hadoop2" | "hive") => Connector::Hive(HiveCatalog::new(properties)?),
                 other => {
                     let found = other.unwrap_or("none");
                     let error = Error::invalid_value(format!("connector {found} of {name}"));
-                    return Err(error.hint("this worker has the connector tpch"));
+                    return Err(error.hint("this worker has the connectors tpch and hive-hadoop2"));
                 }
             };
             by_name.insert(name.clone(), connector);
@@ -79,28 +81,58 @@ impl Catalogs {
         self.by_name.keys().cloned().collect()
     }
 
-    /// The table of a handle of a catalog.
+    /// The table that a TableScan node reads: `table` is its table handle, `assignments` are the
+    /// handles of its columns. What opening files takes is charged to the pool of `context`.
     ///
     /// # Errors
     ///
     /// Invalid query: no such catalog or table. Invalid value: malformed JSON.
-    pub(crate) fn table(&self, catalog: &str, handle: Json<'_>) -> Result<ScannedTable> {
-        match self.by_name.get(catalog) {
+    pub(crate) fn table(
+        &self,
+        table: &Object<'_>,
+        assignments: &[(String, Json<'_>)],
+        context: &TableContext<'_>,
+    ) -> Result<ScannedTable> {
+        let catalog: String = table.read("connectorId")?;
+        let of = match self.by_name.get(&catalog) {
             Some(Connector::Tpch) => {
-                let handle: TpchTableHandle = handle.read("a table handle of tpch")?;
-                let table = TpchTable::new(&handle.table_name, handle.scale_factor, 1)?;
-                let (name, scale) = (handle.table_name, handle.scale_factor);
-                Ok(ScannedTable { catalog: catalog.to_owned(), table, name, scale })
+                TableOf::Tpch(ScannedTpch::of_handle(table.json("connectorHandle"))?)
             }
-            None => Err(Error::invalid_query(format!("no such catalog: {catalog}"))),
-        }
+            Some(Connector::Hive(hive)) => {
+                TableOf::Hive(HiveTable::of_scan(hive, table, assignments, context)?)
+            }
+            None => return Err(Error::invalid_query(format!("no such catalog: {catalog}"))),
+        };
+        Ok(ScannedTable { catalog, of })
     }
 }
 
 impl ScannedTable {
-    /// The table.
-    pub(crate) fn table(&self) -> &TpchTable {
-        &self.table
+    pub(crate) fn catalog(&self) -> &str {
+        &self.catalog
+    }
+
+    /// The name of the table, which two scans of equal rows share.
+    pub(crate) fn name(&self) -> String {
+        match &self.of {
+            TableOf::Tpch(table) => table.table().handle().table,
+            TableOf::Hive(table) => table.name().to_owned(),
+        }
+    }
+
+    pub(crate) fn schema(&self) -> &Schema {
+        match &self.of {
+            TableOf::Tpch(table) => table.table().schema(),
+            TableOf::Hive(table) => table.schema(),
+        }
+    }
+
+    /// The member of a table layout that has the domain of the rows that are needed.
+    pub(crate) fn domain_member(&self) -> &'static str {
+        match &self.of {
+            TableOf::Tpch(_) => "predicate",
+            TableOf::Hive(_) => "domainPredicate",
+        }
     }
 
     /// The position of the column of a handle.
@@ -109,12 +141,10 @@ impl ScannedTable {
     ///
     /// Invalid query: no such column. Invalid value: malformed JSON.
     pub(crate) fn column(&self, handle: Json<'_>) -> Result<usize> {
-        let handle: TpchColumnHandle = handle.read("a column handle of tpch")?;
-        let found = self.table.position(&handle.column_name);
-        found.ok_or_else(|| {
-            let message = format!("no such column of {}: {}", self.name, handle.column_name);
-            Error::invalid_query(message)
-        })
+        match &self.of {
+            TableOf::Tpch(table) => table.column(handle),
+            TableOf::Hive(table) => table.column(handle),
+        }
     }
 
     /// The split of the JSON of a connector's split.
@@ -123,30 +153,25 @@ impl ScannedTable {
     ///
     /// Invalid query: a split of another catalog or table. Invalid value: malformed JSON.
     pub(crate) fn split(&self, catalog: &str, split: &serde_json::Value) -> Result<Split> {
-        let malformed =
-            |it| Error::invalid_value(format!("malformed JSON of a split of tpch: {it}"));
-        let split = TpchSplitJson::deserialize(split).map_err(malformed)?;
-        let handle = &split.table_handle;
-        if catalog != self.catalog
-            || handle.table_name != self.name
-            || handle.scale_factor != self.scale
-        {
-            let message = format!("a split of {catalog}.{}", handle.table_name);
-            let of = format!("for a scan of {}.{}", self.catalog, self.name);
-            return Err(Error::invalid_query(format!("{message} {of}")));
+        if catalog != self.catalog {
+            let message = format!("a split of {catalog} for a scan of {}", self.catalog);
+            return Err(Error::invalid_query(message));
         }
-        let (table, scale) = (self.name.clone(), self.scale);
-        let split = TpchSplit { table, scale, part: split.part_number, parts: split.total_parts };
-        Ok(split.to_split())
+        match &self.of {
+            TableOf::Tpch(table) => table.split(split),
+            TableOf::Hive(table) => table.split(split),
+        }
     }
 }
 
 impl TableProvider for TaskTables {
     fn table(&self, handle: &TableHandle) -> Result<Arc<dyn Table>> {
-        let found = self.0.get(&handle.table).map(|it| it.table.clone());
-        let found = found.ok_or_else(|| {
+        let found = self.0.get(&handle.table).ok_or_else(|| {
             Error::invalid_query(format!("no table for the plan node {}", handle.table))
         })?;
-        Ok(Arc::new(found))
+        Ok(match &found.of {
+            TableOf::Tpch(table) => Arc::new(table.table().clone()),
+            TableOf::Hive(table) => Arc::new(table.clone()),
+        })
     }
 }

@@ -1,7 +1,11 @@
 //! Presto's own configuration files: `config.properties`, `node.properties` and
 //! `catalog/*.properties`.
 
-use std::{collections::BTreeMap, fs, path::Path};
+#[cfg(test)]
+mod tests;
+
+use crate::units::parse_duration;
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 use volley_error::{Error, Result};
 use volley_memory::parse_bytes;
 use volley_wire::presto_page::PageCompression;
@@ -33,6 +37,10 @@ pub struct WorkerConfig {
     pub has_page_checksums: bool,
     /// `sink.max-buffer-size` in bytes: what the output buffers of a task hold.
     pub output_buffer_bytes: usize,
+    /// `exchange.max-response-size` in bytes: the pages of an answer of another worker.
+    pub exchange_answer_bytes: usize,
+    /// `exchange.max-error-duration`: how long requests for pages of another worker may fail.
+    pub exchange_error_time: Duration,
     /// The catalogs: name, and the properties of its file.
     pub catalogs: BTreeMap<String, Properties>,
 }
@@ -46,6 +54,12 @@ pub struct Properties {
 
 /// What the output buffers of a task hold if nothing is configured: Presto's 32 MB.
 const OUTPUT_BUFFER_BYTES: usize = 32 << 20;
+
+/// The pages of an answer of another worker, in bytes, if nothing is configured.
+const EXCHANGE_ANSWER_BYTES: usize = 4 << 20;
+
+/// How long requests for pages may fail if nothing is configured: Presto's minute.
+const EXCHANGE_ERROR_TIME: Duration = Duration::from_secs(60);
 
 impl WorkerConfig {
     /// Reads the files below `folder`, as Presto does.
@@ -73,7 +87,12 @@ impl WorkerConfig {
         WorkerConfig::of_properties(&config, &node, catalogs)
     }
 
-    fn of_properties(
+    /// The configuration of `config.properties`, `node.properties` and the files of catalogs.
+    ///
+    /// # Errors
+    ///
+    /// A property that is missing or malformed, with its file.
+    pub fn of_properties(
         config: &Properties,
         node: &Properties,
         catalogs: BTreeMap<String, Properties>,
@@ -104,6 +123,12 @@ impl WorkerConfig {
             output_buffer_bytes: config
                 .bytes("sink.max-buffer-size")?
                 .unwrap_or(OUTPUT_BUFFER_BYTES),
+            exchange_answer_bytes: config
+                .bytes("exchange.max-response-size")?
+                .unwrap_or(EXCHANGE_ANSWER_BYTES),
+            exchange_error_time: config
+                .duration("exchange.max-error-duration")?
+                .unwrap_or(EXCHANGE_ERROR_TIME),
             catalogs,
         })
     }
@@ -139,7 +164,12 @@ impl Properties {
         Properties::parse(&text, &path.display().to_string())
     }
 
-    fn parse(text: &str, path: &str) -> Result<Properties> {
+    /// Parses lines `name=value` of the file `path`; `#` and `!` start comments.
+    ///
+    /// # Errors
+    ///
+    /// A line of another form.
+    pub fn parse(text: &str, path: &str) -> Result<Properties> {
         let mut values = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -171,12 +201,17 @@ impl Properties {
         self.get(name).map(parse).transpose()
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>> {
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>> {
         self.number(name).map_err(|_| self.malformed(name, "true or false"))
     }
 
     fn bytes(&self, name: &str) -> Result<Option<usize>> {
         let parse = |it: &str| parse_bytes(it).map_err(|_| self.malformed(name, "such as 512MB"));
+        self.get(name).map(parse).transpose()
+    }
+
+    fn duration(&self, name: &str) -> Result<Option<Duration>> {
+        let parse = |it| parse_duration(it).ok_or_else(|| self.malformed(name, "such as 1m"));
         self.get(name).map(parse).transpose()
     }
 

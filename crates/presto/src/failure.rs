@@ -2,7 +2,10 @@
 //!
 //! Codes are those of Presto's `StandardErrorCode`.
 
-use crate::protocol::{ErrorCode, ExecutionFailure};
+use crate::{
+    exchange_client::{NO_ANSWER, OTHER_INSTANCE, REFUSED},
+    protocol::{ErrorCode, ExecutionFailure},
+};
 use volley_error::{Error, ErrorKind};
 
 /// A code of Presto: its number, name and type.
@@ -23,6 +26,11 @@ const NOT_SUPPORTED: Code = (13, "NOT_SUPPORTED", USER);
 const NUMERIC_VALUE_OUT_OF_RANGE: Code = (19, "NUMERIC_VALUE_OUT_OF_RANGE", USER);
 const SUBQUERY_MULTIPLE_ROWS: Code = (28, "SUBQUERY_MULTIPLE_ROWS", USER);
 const GENERIC_INTERNAL_ERROR: Code = (0x10000, "GENERIC_INTERNAL_ERROR", INTERNAL);
+const PAGE_TRANSPORT_ERROR: Code = (0x10003, "PAGE_TRANSPORT_ERROR", INTERNAL);
+const PAGE_TRANSPORT_TIMEOUT: Code = (0x10004, "PAGE_TRANSPORT_TIMEOUT", INTERNAL);
+const REMOTE_TASK_MISMATCH: Code = (0x10008, "REMOTE_TASK_MISMATCH", INTERNAL);
+const CORRUPT_PAGE: Code = (0x10013, "CORRUPT_PAGE", INTERNAL);
+const SERIALIZED_PAGE_CHECKSUM_ERROR: Code = (0x10020, "SERIALIZED_PAGE_CHECKSUM_ERROR", INTERNAL);
 const EXCEEDED_TIME_LIMIT: Code = (0x20003, "EXCEEDED_TIME_LIMIT", RESOURCES);
 const EXCEEDED_LOCAL_MEMORY_LIMIT: Code = (0x20007, "EXCEEDED_LOCAL_MEMORY_LIMIT", RESOURCES);
 
@@ -63,6 +71,15 @@ pub(crate) fn code_of(error: &Error) -> Code {
         ErrorKind::OutOfMemory => EXCEEDED_LOCAL_MEMORY_LIMIT,
         ErrorKind::TimedOut => EXCEEDED_TIME_LIMIT,
         ErrorKind::Cancelled => USER_CANCELED,
+        ErrorKind::Io if says(NO_ANSWER) => PAGE_TRANSPORT_TIMEOUT,
+        ErrorKind::Io if says(REFUSED) => PAGE_TRANSPORT_ERROR,
+        ErrorKind::Io if says(OTHER_INSTANCE) => REMOTE_TASK_MISMATCH,
+        ErrorKind::Corruption if says("a page with another checksum") => {
+            SERIALIZED_PAGE_CHECKSUM_ERROR
+        }
+        // The context of errors of pages names them.
+        ErrorKind::Corruption if error.to_string().contains("a Presto page") => CORRUPT_PAGE,
+        ErrorKind::Corruption if says("results") => CORRUPT_PAGE,
         _ => GENERIC_INTERNAL_ERROR,
     }
 }

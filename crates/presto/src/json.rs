@@ -3,6 +3,9 @@
 //! Plans nest deeper than a recursive parser should go, and each part is needed once. Reading a
 //! part checks its own syntax; parts that nothing reads are skipped by their brackets and quotes.
 
+#[cfg(test)]
+mod tests;
+
 use serde::de::DeserializeOwned;
 use volley_error::{Error, Result};
 

@@ -4,7 +4,8 @@
 //! coordinator ── HTTP, JSON ──> server ──> TaskManager ──> WorkerTask ── exec::Task ── drivers
 //!                                              │ translate: plan fragment -> PlanNode
 //!                                              │ splits ── add_splits
-//!      <── pages ── results ── OutputBuffers <─┴─ PageSink
+//!      <── pages ── results ── OutputBuffers <─┴─ PageWriter
+//! other workers ── pages ──> RemoteSource ──> exec::TaskInput
 //! announce ── PUT /v1/announcement every 5 s ──> coordinator
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! Presto's; unknown plan nodes, functions and types fail the task and name what is missing. This
 //! crate plans nothing, and knows neither operators nor SQL text.
 
+mod units;
 mod config;
 mod failure;
 mod protocol;
@@ -22,12 +24,18 @@ mod type_signature;
 mod translate;
 mod catalog;
 mod buffer;
+mod partition_hash;
+mod partition;
+mod table_write;
 mod sink;
+mod connection;
+mod exchange_client;
 mod task;
 mod task_manager;
 mod announce;
 mod server;
 mod worker;
 
-pub use config::WorkerConfig;
+pub use config::{Properties, WorkerConfig};
+pub use translate::FragmentTranslator;
 pub use worker::{Worker, WorkerParts};

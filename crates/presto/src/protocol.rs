@@ -17,6 +17,8 @@ pub(crate) struct TaskUpdateRequest {
     #[serde(default)]
     pub sources: Vec<TaskSource>,
     pub output_ids: OutputIds,
+    /// What the query writes to.
+    pub table_write_info: Option<Value>,
 }
 
 /// The session of the query.
@@ -55,6 +57,13 @@ pub(crate) struct ConnectorSplit {
     pub connector_split: Value,
 }
 
+impl ConnectorSplit {
+    /// Whether it stands for no rows: the split of a table without files.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.connector_split.get("@type").and_then(Value::as_str) == Some("$empty")
+    }
+}
+
 /// The output buffers of a task: identity, and the partition that it gets.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,6 +84,18 @@ pub(crate) enum BufferKind {
     Arbitrary,
     Discarding,
     Spooling,
+}
+
+impl BufferKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BufferKind::Partitioned => "PARTITIONED",
+            BufferKind::Broadcast => "BROADCAST",
+            BufferKind::Arbitrary => "ARBITRARY",
+            BufferKind::Discarding => "DISCARDING",
+            BufferKind::Spooling => "SPOOLING",
+        }
+    }
 }
 
 /// The states of a task.

@@ -1,11 +1,10 @@
 //! The HTTP interface of a worker.
 
-mod units;
-
 use crate::{
     protocol::{TaskInfo, TaskStatus, TaskUpdateRequest},
     task::{Stop, WorkerTask},
     task_manager::TaskManager,
+    units::{parse_data_size, parse_duration},
     worker::{Lifecycle, NodeState},
 };
 use axum::{
@@ -20,11 +19,11 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{sync::watch, time::timeout};
-use units::{parse_data_size, parse_duration};
 use volley_error::Error;
 
 /// The largest request: fragments have at most 16 MB, plus a third in base64, plus splits.
@@ -169,13 +168,18 @@ async fn memory(State(service): Shared) -> Json<Value> {
 fn memory_json(service: &Service) -> Value {
     let engine = service.tasks.engine();
     let limit = engine.memory_limit_bytes();
+    let tasks = service.tasks.all();
+    let mut by_query: BTreeMap<&str, usize> = BTreeMap::new();
+    for (query, bytes) in tasks.iter().map(|it| it.reservation()).filter(|it| it.1 > 0) {
+        *by_query.entry(query).or_default() += bytes;
+    }
     json!({
         "totalNodeMemory": format!("{limit}B"),
         "pools": {"general": {
             "maxBytes": limit,
             "reservedBytes": engine.pool.stats().bytes,
             "reservedRevocableBytes": 0,
-            "queryMemoryReservations": {},
+            "queryMemoryReservations": by_query,
             "queryMemoryAllocations": {},
             "queryMemoryRevocableReservations": {},
         }},
@@ -238,18 +242,19 @@ async fn results(
     Path((id, buffer, token)): Path<(String, String, u64)>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     let bytes_max = match header(&headers, MAX_SIZE)? {
         Some(size) => parse_data_size(size).ok_or_else(|| malformed_header(MAX_SIZE))?,
         None => RESULTS_BYTES,
     };
+    // Also for a task that failed: its reader must not ask again at once.
     let wait = max_wait(&headers)?.unwrap_or(RESULTS_WAIT);
     let mut changes = task.buffers.subscribe();
     let deadline = tokio::time::Instant::now() + wait;
     let found = loop {
         changes.borrow_and_update();
         let found = task.buffers.get(&buffer, token, bytes_max);
-        let is_answer = !found.pages.is_empty() || found.is_complete || task.state().is_done();
+        let is_answer = !found.pages.is_empty() || found.is_complete;
         if is_answer || tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
             break found;
         }
@@ -276,7 +281,7 @@ async fn acknowledge(
     State(service): Shared,
     Path((id, buffer, token)): Path<(String, String, u64)>,
 ) -> Answer<StatusCode> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     task.buffers.acknowledge(&buffer, token);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -285,24 +290,29 @@ async fn destroy_results(
     State(service): Shared,
     Path((id, buffer)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
-    let task = find(&service, &id)?;
+    let task = find_for_reader(&service, &id)?;
     task.buffers.destroy(&buffer);
     task.finish_if_drained();
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Tasks of this worker read no other tasks.
+/// The pages of another task are no longer needed.
 async fn remove_remote_source(
     State(service): Shared,
-    Path((id, _source)): Path<(String, String)>,
+    Path((id, source)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
-    find(&service, &id)?;
+    find(&service, &id)?.remove_remote_source(&source);
     Ok(StatusCode::NO_CONTENT)
 }
 
 fn find(service: &Service, id: &str) -> Answer<Arc<WorkerTask>> {
     check_task_id(id)?;
     Ok(service.tasks.task(id)?)
+}
+
+fn find_for_reader(service: &Service, id: &str) -> Answer<Arc<WorkerTask>> {
+    check_task_id(id)?;
+    Ok(service.tasks.task_for_reader(id)?)
 }
 
 /// `queryId.stage.stageExecution.task.attempt`; older versions have no attempt.

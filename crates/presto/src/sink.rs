@@ -1,17 +1,37 @@
 //! The end of the last pipeline of a task: batches become pages in the output buffers.
+//!
+//! ```text
+//! batch ── RowPartitioner ──> partition per row ── PageSink ──> batches by partition ──> pages
+//! ```
+//!
+//! Small batches are collected until there is a page. Where all rows go to one partition, large
+//! batches are written as they are.
 
-use crate::buffer::{OutputBuffers, Pushed};
-use bytes::Bytes;
-use std::sync::Arc;
+use crate::{
+    buffer::{OutputBuffers, OutputPage, Pushed},
+    partition::{OutputPartitioning, RowPartitioner},
+    table_write::{WriteColumns, WrittenTable},
+};
+use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
+use volley_exchange::{LaneBatch, PageSink, PageSizes, Partitioning};
 use volley_exec::{BlockedOn, Operator, OperatorContext, Step, StepContext, TaskOutput};
 use volley_memory::Pool;
 use volley_types::Type;
 use volley_vector::Batch;
-use volley_wire::presto_page::{PrestoPageOptions, write_page};
+use volley_wire::{
+    flat_bytes,
+    presto_page::{PrestoPageOptions, write_page},
+};
 
-/// The most rows of a page.
-const PAGE_ROWS: usize = 8192;
+/// A batch of at least this number of rows is a page of its own, where rows are not partitioned.
+const PAGE_ROWS_MIN: usize = 2048;
+
+/// The most rows of such a page.
+const PAGE_ROWS_MAX: usize = 8192;
+
+/// Decoded bytes of a full page, and of all rows that a driver collects.
+const SIZES: PageSizes = PageSizes { page_bytes: 1 << 20, sink_bytes: 16 << 20 };
 
 /// Called with the outcome when a task has ended.
 pub(crate) type OnEnd = Box<dyn Fn(Result<()>) + Send + Sync>;
@@ -20,7 +40,21 @@ pub(crate) type OnEnd = Box<dyn Fn(Result<()>) + Send + Sync>;
 pub(crate) struct PageOutput {
     pub buffers: Arc<OutputBuffers>,
     pub format: PrestoPageOptions,
+    /// The types of the columns.
+    pub types: Vec<Type>,
+    pub partitioning: OutputPartitioning,
+    /// The number of partitions; 1 where all buffers get all rows, or any.
+    pub partitions: usize,
+    /// What was written, if the rows are counts of written rows.
+    pub written: Option<WrittenRows>,
     pub on_end: OnEnd,
+}
+
+/// The table that a task writes, and where its output has the columns of the TableWriter node.
+#[derive(Clone)]
+pub(crate) struct WrittenRows {
+    pub table: Arc<WrittenTable>,
+    pub columns: WriteColumns,
 }
 
 impl TaskOutput for PageOutput {
@@ -32,9 +66,21 @@ impl TaskOutput for PageOutput {
         Ok(())
     }
 
-    fn sink(&self, _cx: &OperatorContext) -> Result<Box<dyn Operator>> {
-        let (buffers, format) = (Arc::clone(&self.buffers), self.format);
-        Ok(Box::new(PageSink { buffers, format, batch: None, page: None, state: SinkState::Open }))
+    fn sink(&self, cx: &OperatorContext) -> Result<Box<dyn Operator>> {
+        let partitioner = self.partitioning.partitioner(self.partitions)?;
+        let lanes = partitioner.partitions();
+        let rows = PageSink::new(self.types.clone(), Partitioning::Given, lanes, SIZES, &cx.pool);
+        Ok(Box::new(PageWriter {
+            buffers: Arc::clone(&self.buffers),
+            format: self.format,
+            partitioner,
+            rows,
+            written: self.written.clone(),
+            batch: None,
+            ready: VecDeque::new(),
+            page: None,
+            state: SinkState::Open,
+        }))
     }
 
     fn close(&self, outcome: Result<()>) {
@@ -50,24 +96,32 @@ enum SinkState {
 }
 
 /// Writes pages of one driver.
-struct PageSink {
+struct PageWriter {
     buffers: Arc<OutputBuffers>,
     format: PrestoPageOptions,
-    /// Rows that are not written yet.
+    partitioner: RowPartitioner,
+    /// Rows that are collected.
+    rows: PageSink,
+    written: Option<WrittenRows>,
     batch: Option<Batch>,
-    /// A page that waits for room, and its rows.
-    page: Option<(Bytes, u64)>,
+    /// Rows of pages that are not written yet.
+    ready: VecDeque<LaneBatch>,
+    /// A page that waits for room.
+    page: Option<OutputPage>,
     state: SinkState,
 }
 
-impl Operator for PageSink {
+impl Operator for PageWriter {
     fn name(&self) -> &'static str {
         "page sink"
     }
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         if self.state == SinkState::Open {
-            self.batch = Some(input);
+            self.batch = Some(match &self.written {
+                Some(written) => written.table.report(&input.loaded()?, written.columns)?,
+                None => input,
+            });
         }
         Ok(())
     }
@@ -83,41 +137,61 @@ impl Operator for PageSink {
         if self.page.is_none() {
             self.page = self.next_page()?;
         }
-        let Some((page, rows)) = self.page.take() else {
+        let Some(page) = self.page.take() else {
             return Ok(match self.state {
                 SinkState::Open => Step::NeedInput,
                 SinkState::InputDone | SinkState::Unwanted => Step::Finished,
             });
         };
-        Ok(match self.buffers.push(page, rows, cx.waker) {
+        Ok(match self.buffers.push(page, cx.waker)? {
             Pushed::Accepted => Step::Yield,
             Pushed::Full(page) => {
-                self.page = Some((page, rows));
+                self.page = Some(page);
                 Step::Blocked(BlockedOn::Reader)
             }
             Pushed::Unwanted => {
                 self.state = SinkState::Unwanted;
                 self.batch = None;
+                self.ready.clear();
                 Step::Finished
             }
         })
     }
 }
 
-impl PageSink {
-    /// The next rows as a page.
-    fn next_page(&mut self) -> Result<Option<(Bytes, u64)>> {
-        let Some(batch) = self.batch.take() else { return Ok(None) };
-        let rows = batch.rows().min(PAGE_ROWS);
-        let first = match rows == batch.rows() {
-            true => batch,
-            false => {
-                self.batch = Some(batch.slice(rows, batch.rows() - rows));
-                batch.slice(0, rows)
+impl PageWriter {
+    /// The next page, if enough rows are collected or no more will come.
+    fn next_page(&mut self) -> Result<Option<OutputPage>> {
+        if self.ready.is_empty() {
+            if let Some(batch) = self.batch.take() {
+                self.collect(batch.loaded()?)?;
             }
-        };
-        let mut page = Vec::new();
-        write_page(&first, &self.format, &mut page)?;
-        Ok(Some((page.into(), rows as u64)))
+            let is_done = self.state == SinkState::InputDone;
+            if self.ready.is_empty() && (is_done || self.rows.is_full()) {
+                self.ready = self.rows.flush()?.into();
+            }
+        }
+        let Some(LaneBatch { lane, batch, .. }) = self.ready.pop_front() else { return Ok(None) };
+        let mut bytes = Vec::new();
+        write_page(&batch, &self.format, &mut bytes)?;
+        let rows = batch.rows() as u64;
+        Ok(Some(OutputPage { partition: lane, rows, bytes: bytes.into() }))
+    }
+
+    fn collect(&mut self, batch: Batch) -> Result<()> {
+        // Rows in `rows` come first: the order of rows is kept.
+        if self.partitioner.partitions() == 1 && batch.rows() >= PAGE_ROWS_MIN {
+            self.ready = self.rows.flush()?.into();
+            let row_bytes = (flat_bytes(&batch)? / batch.rows()).max(1);
+            let page_rows = (SIZES.page_bytes / row_bytes).clamp(1, PAGE_ROWS_MAX);
+            for first in (0..batch.rows()).step_by(page_rows) {
+                let rows = page_rows.min(batch.rows() - first);
+                let batch = batch.slice(first, rows);
+                self.ready.push_back(LaneBatch { lane: 0, batch, bytes: 0 });
+            }
+            return Ok(());
+        }
+        let partitioned = self.partitioner.partition(batch)?;
+        self.rows.push_to(partitioned.batch, &partitioned.partitions)
     }
 }

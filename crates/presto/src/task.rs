@@ -8,16 +8,18 @@
 //!
 //! A request about a task may arrive before the fragment: the task waits as PLANNED.
 
+mod report;
+
 use crate::{
-    buffer::{LastBuffers, OutputBuffers},
+    buffer::OutputBuffers,
     catalog::TaskTables,
+    exchange_client::{Location, RemoteSource},
     failure::failure_of,
-    protocol::{
-        BufferKind, ExecutionFailure, MetadataUpdates, OutputBufferInfo, OutputIds, TaskInfo,
-        TaskSource, TaskState, TaskStats, TaskStatus, TaskUpdateRequest,
-    },
-    sink::PageOutput,
-    translate::{TranslatedScan, translate},
+    partition::OutputPartitioning,
+    protocol::{BufferKind, ExecutionFailure, OutputIds, TaskSource, TaskState, TaskUpdateRequest},
+    sink::{PageOutput, WrittenRows},
+    table_write::TableWrite,
+    translate::{FragmentContext, TranslatedFragment, TranslatedScan, translate},
     worker::{Engine, uuid_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -25,7 +27,7 @@ use jiff::Timestamp;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::Instant,
+    time::{Duration, Instant},
 };
 use tokio::sync::watch;
 use volley_error::{Error, Result};
@@ -33,7 +35,7 @@ use volley_exec::{Priority, Task, TaskConfig, TaskPorts};
 use volley_function::QueryConstants;
 use volley_memory::Pool;
 use volley_state::StateSizes;
-use volley_types::Zone;
+use volley_types::{Type, Zone};
 
 /// A task of a coordinator.
 pub(crate) struct WorkerTask {
@@ -64,12 +66,16 @@ struct Inner {
     no_more_splits: BTreeSet<String>,
     last_request: Instant,
     ended: Option<Timestamp>,
+    /// Time on threads of a plan that has ended.
+    busy: Duration,
 }
 
 /// A plan that runs.
 struct Running {
     task: Arc<Task>,
     scans: BTreeMap<String, TranslatedScan>,
+    /// What reads pages of other tasks, by Presto's plan node.
+    remote_sources: BTreeMap<String, Arc<RemoteSource>>,
     /// The numbers of the splits that were added.
     splits: BTreeSet<i64>,
 }
@@ -89,6 +95,7 @@ impl WorkerTask {
         getrandom::fill(&mut random)
             .map_err(|it| Error::internal(format!("no random numbers: {it}")))?;
         let bits = u128::from_le_bytes(random);
+        let pool = engine.pool.child(format!("task {id}"));
         let inner = Inner {
             state: TaskState::Planned,
             version: 1,
@@ -100,6 +107,7 @@ impl WorkerTask {
             no_more_splits: BTreeSet::new(),
             last_request: Instant::now(),
             ended: None,
+            busy: Duration::ZERO,
         };
         Ok(WorkerTask {
             id: id.to_owned(),
@@ -107,8 +115,8 @@ impl WorkerTask {
             location,
             created: (Timestamp::now(), Instant::now()),
             engine: Arc::clone(engine),
-            buffers: Arc::new(OutputBuffers::new(engine.output_buffer_bytes)),
-            pool: engine.pool.child(format!("task {id}")),
+            buffers: Arc::new(OutputBuffers::new(engine.output_buffer_bytes, &pool)),
+            pool,
             updates: Mutex::new(()),
             inner: Mutex::new(inner),
             changes: watch::Sender::new(1),
@@ -128,6 +136,8 @@ impl WorkerTask {
         if let Err(error) = self.try_update(request) {
             self.fail(&error);
         }
+        // The last buffers may be known only now, after all others were read.
+        self.finish_if_drained();
     }
 
     fn try_update(self: &Arc<Self>, request: &TaskUpdateRequest) -> Result<()> {
@@ -144,15 +154,8 @@ impl WorkerTask {
     }
 
     fn set_buffers(&self, ids: &OutputIds) -> Result<()> {
-        let is_one = ids.kind == BufferKind::Partitioned && ids.buffers.len() <= 1;
-        if !is_one {
-            let message = format!("{} output buffers {:?}", ids.buffers.len(), ids.kind);
-            let error = Error::unsupported(message);
-            return Err(error.hint("set single-node-execution-enabled=true on the coordinator"));
-        }
-        let last = if ids.no_more_buffer_ids { LastBuffers::Known } else { LastBuffers::Unknown };
+        self.buffers.add(ids)?;
         self.lock().kind = ids.kind;
-        self.buffers.add_buffers(ids.buffers.keys(), last);
         Ok(())
     }
 
@@ -163,22 +166,65 @@ impl WorkerTask {
         let json = String::from_utf8(json)
             .map_err(|_| Error::invalid_value("a fragment that is not UTF-8"))?;
         let engine = &self.engine;
-        let translated = translate(&json, &engine.catalogs, &engine.registry)?;
-        let scans = translated.scans;
-        let tables = scans.values().map(|it| (it.name.clone(), Arc::clone(&it.table))).collect();
-        let output = PageOutput {
-            buffers: Arc::clone(&self.buffers),
-            format: engine.page_format,
-            on_end: on_end(Arc::downgrade(self)),
+        let context = FragmentContext {
+            catalogs: &engine.catalogs,
+            registry: &engine.registry,
+            pool: &self.pool,
+            first_unique_id: first_unique_id(&self.id),
         };
+        let mut translated = translate(&json, &context)?;
+        let remote_sources = std::mem::take(&mut translated.remote_sources);
+        let scans = translated.scans.clone();
+        let config = self.config(translated, request)?;
+        let task = Arc::new(Task::start(config, &engine.executor)?);
+        let mut sources = BTreeMap::new();
+        for (id, source) in remote_sources {
+            let Some(node) = source.node else { continue };
+            let input = task.input(node)?;
+            let source = RemoteSource::new(&engine.exchange, input, source.types, &self.pool);
+            sources.insert(id, source);
+        }
+        let mut inner = self.lock();
+        if inner.state.is_done() {
+            drop(inner);
+            self.engine.release(task);
+            return Ok(());
+        }
+        let (remote_sources, splits) = (sources, BTreeSet::new());
+        inner.running = Some(Running { task, scans, remote_sources, splits });
+        inner.state = TaskState::Running;
+        self.changed(inner);
+        Ok(())
+    }
+
+    fn config(
+        self: &Arc<Self>,
+        translated: TranslatedFragment,
+        request: &TaskUpdateRequest,
+    ) -> Result<TaskConfig> {
+        let engine = &self.engine;
+        let TranslatedFragment { plan, scans, partitioning, writes, .. } = translated;
+        let write = match writes {
+            Some(columns) => {
+                let write = TableWrite::new(request.table_write_info.as_ref(), &self.id)?;
+                Some((write, columns))
+            }
+            None => None,
+        };
+        let sinks = write.as_ref().map_or(&engine.sinks, |it| &it.0.sinks);
+        let sinks = Arc::clone(sinks);
+        let written = write.map(|(it, columns)| WrittenRows { table: it.written, columns });
+        let tables = scans.values().map(|it| (it.name.clone(), Arc::clone(&it.table))).collect();
+        let types = plan.schema().types().cloned().collect();
+        let output = self.output(types, partitioning, &request.output_ids, written);
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
         };
-        let config = TaskConfig {
-            plan: translated.plan,
+        Ok(TaskConfig {
+            plan,
             tables: Arc::new(TaskTables(tables)),
-            sinks: Arc::clone(&engine.sinks),
+            sinks,
             registry: Arc::clone(&engine.registry),
             lowerings: Arc::clone(&engine.lowerings),
             query: Arc::new(query_constants(request)?),
@@ -192,18 +238,32 @@ impl WorkerTask {
             sizes: StateSizes::NORMAL,
             ports,
             priority: Priority::Normal,
+        })
+    }
+
+    /// Where rows with columns of `types` go.
+    fn output(
+        self: &Arc<Self>,
+        types: Vec<Type>,
+        partitioning: OutputPartitioning,
+        ids: &OutputIds,
+        written: Option<WrittenRows>,
+    ) -> PageOutput {
+        let partitions = ids.buffers.values().filter_map(|it| usize::try_from(*it).ok()).max();
+        let (partitioning, partitions) = match ids.kind {
+            BufferKind::Partitioned => (partitioning, partitions.map_or(1, |it| it + 1)),
+            // Other buffers get all pages, or any.
+            _ => (OutputPartitioning::single(), 1),
         };
-        let task = Arc::new(Task::start(config, &engine.executor)?);
-        let mut inner = self.lock();
-        if inner.state.is_done() {
-            drop(inner);
-            self.engine.release(task);
-            return Ok(());
+        PageOutput {
+            buffers: Arc::clone(&self.buffers),
+            format: self.engine.page_format,
+            types,
+            partitioning,
+            partitions,
+            written,
+            on_end: on_end(Arc::downgrade(self)),
         }
-        inner.running = Some(Running { task, scans, splits: BTreeSet::new() });
-        inner.state = TaskState::Running;
-        self.changed(inner);
-        Ok(())
     }
 
     /// Adds splits that were not added before.
@@ -213,12 +273,20 @@ impl WorkerTask {
             inner.no_more_splits.insert(source.plan_node_id.clone());
         }
         let Some(running) = &mut inner.running else { return Ok(()) };
+        if let Some(remote) = running.remote_sources.get(&source.plan_node_id) {
+            let remote = Arc::clone(remote);
+            drop(inner);
+            return add_locations(&remote, source);
+        }
         let scan = running.scans.get(&source.plan_node_id).ok_or_else(|| {
             Error::invalid_query(format!("splits for the plan node {}", source.plan_node_id))
         })?;
         let mut splits = Vec::new();
         for scheduled in &source.splits {
             let split = &scheduled.split;
+            if split.is_empty() {
+                continue;
+            }
             let split = scan.table.split(&split.connector_id, &split.connector_split)?;
             if running.splits.insert(scheduled.sequence_id) {
                 splits.push(split);
@@ -235,6 +303,13 @@ impl WorkerTask {
             task.no_more_splits(node)?;
         }
         Ok(())
+    }
+
+    /// Reads no more pages of the task `id`.
+    pub(crate) fn remove_remote_source(&self, id: &str) {
+        if let Some(running) = &self.lock().running {
+            running.remote_sources.values().for_each(|it| it.remove_task(id));
+        }
     }
 
     /// Called when the plan has ended.
@@ -282,11 +357,13 @@ impl WorkerTask {
         inner.failure = failure;
         inner.ended = Some(Timestamp::now());
         let running = inner.running.take();
+        inner.busy = running.as_ref().map_or(Duration::ZERO, |it| it.task.statistics().busy());
         self.changed(inner);
         if state != TaskState::Finished {
             self.buffers.close();
         }
         if let Some(running) = running {
+            running.remote_sources.values().for_each(|it| it.close());
             running.task.cancel();
             self.engine.release(running.task);
         }
@@ -312,82 +389,6 @@ impl WorkerTask {
         self.changes.subscribe()
     }
 
-    pub(crate) fn status(&self) -> TaskStatus {
-        let inner = self.lock();
-        let memory = self.pool.stats();
-        TaskStatus {
-            task_instance_id_most_significant_bits: self.instance.0,
-            task_instance_id_least_significant_bits: self.instance.1,
-            version: inner.version,
-            state: inner.state,
-            location: self.location.clone(),
-            completed_driver_groups: [],
-            failures: inner.failure.iter().cloned().collect(),
-            queued_partitioned_drivers: 0,
-            running_partitioned_drivers: 0,
-            output_buffer_utilization: self.buffers.utilization(),
-            output_buffer_overutilized: self.buffers.utilization() > 0.5,
-            physical_written_data_size_in_bytes: 0,
-            memory_reservation_in_bytes: memory.bytes as u64,
-            system_memory_reservation_in_bytes: 0,
-            peak_node_total_memory_reservation_in_bytes: memory.peak_bytes as u64,
-            full_gc_count: 0,
-            full_gc_time_in_millis: 0,
-            total_cpu_time_in_nanos: 0,
-            task_age_in_millis: self.created.1.elapsed().as_millis() as u64,
-            queued_partitioned_splits_weight: 0,
-            running_partitioned_splits_weight: 0,
-        }
-    }
-
-    pub(crate) fn info(&self) -> TaskInfo {
-        let task_status = self.status();
-        let totals = self.buffers.totals();
-        let inner = self.lock();
-        let elapsed = self.created.1.elapsed().as_nanos() as u64;
-        TaskInfo {
-            task_id: self.id.clone(),
-            last_heartbeat: Timestamp::now().to_string(),
-            output_buffers: OutputBufferInfo {
-                kind: match inner.kind {
-                    BufferKind::Partitioned => "PARTITIONED",
-                    BufferKind::Broadcast => "BROADCAST",
-                    BufferKind::Arbitrary => "ARBITRARY",
-                    BufferKind::Discarding => "DISCARDING",
-                    BufferKind::Spooling => "SPOOLING",
-                },
-                state: match (inner.state.is_done(), inner.plan_done) {
-                    (true, _) => "FINISHED",
-                    (false, true) => "FLUSHING",
-                    (false, false) => "OPEN",
-                },
-                can_add_buffers: false,
-                can_add_pages: !inner.plan_done,
-                total_buffered_bytes: totals.buffered_bytes,
-                total_buffered_pages: totals.buffered_pages,
-                total_rows_sent: totals.rows,
-                total_pages_sent: totals.pages,
-                buffers: [],
-            },
-            no_more_splits: inner.no_more_splits.iter().cloned().collect(),
-            stats: TaskStats {
-                create_time: self.created.0.to_string(),
-                end_time: inner.ended.map(|it| it.to_string()),
-                elapsed_time_in_nanos: elapsed,
-                user_memory_reservation_in_bytes: task_status.memory_reservation_in_bytes,
-                peak_user_memory_in_bytes: task_status.peak_node_total_memory_reservation_in_bytes,
-                peak_total_memory_in_bytes: task_status.peak_node_total_memory_reservation_in_bytes,
-                output_positions: totals.rows,
-                output_data_size_in_bytes: totals.bytes,
-                ..TaskStats::default()
-            },
-            needs_plan: inner.needs_plan,
-            metadata_updates: MetadataUpdates::default(),
-            node_id: self.engine.node_id.clone(),
-            task_status,
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -407,6 +408,32 @@ fn on_end(task: Weak<WorkerTask>) -> crate::sink::OnEnd {
             task.ended(outcome);
         }
     })
+}
+
+/// Adds the locations of splits. A location that is known already is not read twice.
+fn add_locations(remote: &Arc<RemoteSource>, source: &TaskSource) -> Result<()> {
+    for scheduled in &source.splits {
+        remote.add(Location::of_split(&scheduled.split.connector_split)?);
+    }
+    if source.no_more_splits {
+        remote.no_more_locations();
+    }
+    Ok(())
+}
+
+/// The bits of a unique number that count rows, and those that tell the task within its stage.
+const ROW_BITS: u32 = 40;
+const TASK_BITS: u32 = 14;
+
+/// The first number that AssignUniqueId nodes of a task assign: from the numbers of its stage and
+/// of the task, as in Presto.
+fn first_unique_id(task: &str) -> i64 {
+    let number = |index: usize| {
+        let part = task.split('.').nth(index).unwrap_or_default();
+        part.parse::<i64>().unwrap_or(0)
+    };
+    let task_of_stage = number(3) & ((1 << TASK_BITS) - 1);
+    (number(1) & 0xff) << (ROW_BITS + TASK_BITS) | task_of_stage << ROW_BITS
 }
 
 /// Microseconds in a millisecond.

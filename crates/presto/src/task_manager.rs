@@ -42,9 +42,20 @@ impl TaskManager {
     ///
     /// Internal: no random numbers.
     pub(crate) fn task(&self, id: &str) -> Result<Arc<WorkerTask>> {
+        let task = self.task_for_reader(id)?;
+        task.touch();
+        Ok(task)
+    }
+
+    /// As [`TaskManager::task`], for a reader of its pages: other workers go on reading when the
+    /// coordinator disappears.
+    ///
+    /// # Errors
+    ///
+    /// As [`TaskManager::task`].
+    pub(crate) fn task_for_reader(&self, id: &str) -> Result<Arc<WorkerTask>> {
         let mut tasks = self.lock();
         if let Some(task) = tasks.get(id) {
-            task.touch();
             return Ok(Arc::clone(task));
         }
         let location = format!("{}/v1/task/{id}", self.base);

@@ -18,22 +18,33 @@ mod scan;
 mod sharing;
 mod simple;
 mod exchange;
+mod remote_source;
 mod aggregate;
 mod group_id;
 mod join;
 mod window;
 mod unnest;
+mod table_write;
+#[cfg(test)]
+mod tests;
+use self::table_write::WriteVariables;
 use crate::{
     catalog::{Catalogs, ScannedTable},
+    config::WorkerConfig,
     json::Json,
-    plan_json::{PartitioningHandle, Variable, class_of},
+    partition::OutputPartitioning,
+    plan_json::{Variable, class_of},
+    table_write::WriteColumns,
     type_signature::parse_type,
 };
 use relation::Relation;
+use remote_source::States;
+pub(crate) use remote_source::TranslatedRemoteSource;
 use sharing::{Aggregations, SharingPass};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{FunctionNames, Package, Registry};
+use volley_memory::Pool;
 use volley_plan::{PlanNode, PlanNodeId};
 use volley_types::Type;
 
@@ -50,6 +61,63 @@ pub(crate) struct TranslatedFragment {
     pub plan: Arc<PlanNode>,
     /// The scans, by the identity of Presto's plan node.
     pub scans: BTreeMap<String, TranslatedScan>,
+    /// The pages of other fragments that it reads, by the identity of Presto's plan node.
+    pub remote_sources: BTreeMap<String, TranslatedRemoteSource>,
+    /// How the output is partitioned.
+    pub partitioning: OutputPartitioning,
+    /// Where the output has what a table writer returns, if the fragment has one.
+    pub writes: Option<WriteColumns>,
+}
+
+/// Translates fragments as a worker does, without running them.
+pub struct FragmentTranslator {
+    catalogs: Catalogs,
+    registry: Arc<Registry>,
+    pool: Pool,
+}
+
+impl FragmentTranslator {
+    /// Of fragments over the catalogs of `config`.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: a connector that the worker does not have.
+    pub fn new(config: &WorkerConfig) -> Result<FragmentTranslator> {
+        let mut registry = Registry::new();
+        volley_functions::register(&mut registry);
+        volley_functions_presto::register(&mut registry);
+        Ok(FragmentTranslator {
+            catalogs: Catalogs::new(config)?,
+            registry: Arc::new(registry),
+            pool: Pool::root("fragments", None),
+        })
+    }
+
+    /// The plan of a fragment, for people.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: a plan node, type or form that the worker does not have, named. Invalid query:
+    /// no such function, table or column. Invalid value: malformed JSON.
+    pub fn plan_text(&self, json: &str) -> Result<String> {
+        let context = FragmentContext {
+            catalogs: &self.catalogs,
+            registry: &self.registry,
+            pool: &self.pool,
+            first_unique_id: 0,
+        };
+        Ok(translate(json, &context)?.plan.to_string())
+    }
+}
+
+/// What a fragment is translated for.
+pub(crate) struct FragmentContext<'c> {
+    pub catalogs: &'c Catalogs,
+    pub registry: &'c Arc<Registry>,
+    /// What opening files takes is charged to it.
+    pub pool: &'c Pool,
+    /// The first of the numbers that AssignUniqueId nodes of this task assign.
+    pub first_unique_id: i64,
 }
 
 /// A scan of a fragment.
@@ -69,68 +137,55 @@ pub(crate) struct TranslatedScan {
 ///
 /// Unsupported: a plan node, type or form that the worker does not have, named. Invalid query: no
 /// such function, table or column. Invalid value: malformed JSON.
-pub(crate) fn translate(
-    fragment: &str,
-    catalogs: &Catalogs,
-    registry: &Arc<Registry>,
-) -> Result<TranslatedFragment> {
-    let fragment = Json::new(fragment).object("a plan fragment")?;
+pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<TranslatedFragment> {
+    let fragment = Json::new(json).object("a plan fragment")?;
     let scheme = fragment.json("partitioningScheme").object("a partitioning scheme")?;
     let layout: Vec<Variable> = scheme.read("outputLayout")?;
-    check_partitioning(&scheme)?;
+    let root = fragment.json("root");
+    let is_output = class_of(root, "a plan node")? == "OutputNode";
     let mut translator = Translator {
-        registry,
-        catalogs,
+        registry: context.registry,
+        catalogs: context.catalogs,
+        pool: context.pool,
+        first_unique_id: context.first_unique_id,
+        is_whole_query: is_output && !json.contains("RemoteSourceNode"),
         scanned: BTreeMap::new(),
+        remote_sources: BTreeMap::new(),
+        states: States::default(),
+        writes: None,
         depth: 0,
         pass: SharingPass::Find(Aggregations::default()),
     };
-    let mut relation = translator.relation(fragment.json("root"))?;
+    let mut relation = translator.relation(root)?;
     if let SharingPass::Find(aggregations) = &translator.pass {
         let sharing = aggregations.shared();
         if !sharing.is_empty() {
             translator.pass = SharingPass::Share(sharing);
-            relation = translator.relation(fragment.json("root"))?;
+            translator.writes = None;
+            relation = translator.relation(root)?;
         }
     }
+    let partitioning = translator.output_partitioning(&scheme, &layout)?;
+    let writes = translator.write_columns(&layout)?;
     let relation = translator.declared(relation, &layout)?;
-    let plan = translator.transferable(relation, &layout)?.node;
-    let plan = PlanNode::numbered(plan);
-    plan.check(registry)?;
-    let mut nodes = BTreeMap::new();
-    for visit in plan.walk() {
-        if let PlanNode::TableScan(scan) = visit.node {
-            nodes.insert(scan.table.table.clone(), scan.node_id);
-        }
-    }
-    let scans = translator.scanned.into_iter().map(|(id, (name, table))| {
-        let node = nodes.get(&name).copied();
-        (id, TranslatedScan { node, name, table })
-    });
-    let scans = scans.collect();
-    Ok(TranslatedFragment { plan, scans })
-}
-
-/// One partition of rows: single-node execution.
-fn check_partitioning(scheme: &crate::json::Object<'_>) -> Result<()> {
-    let partitioning = scheme.json("partitioning").object("a partitioning")?;
-    let handle: PartitioningHandle = partitioning.read("handle")?;
-    match handle.connector_handle.function.as_deref() {
-        Some("SINGLE") => Ok(()),
-        other => {
-            let found = other.unwrap_or("of a connector");
-            let error = Error::unsupported(format!("output partitioning {found}"));
-            Err(error.hint("set single-node-execution-enabled=true on the coordinator"))
-        }
-    }
+    let plan = PlanNode::numbered(translator.transferable(relation, &layout)?.node);
+    plan.check(context.registry)?;
+    Ok(translator.finish(plan, partitioning, writes))
 }
 
 /// The state of a translation.
 pub(crate) struct Translator<'t> {
     registry: &'t Arc<Registry>,
     catalogs: &'t Catalogs,
+    pool: &'t Pool,
+    first_unique_id: i64,
+    /// Whether the fragment is all of a query: no other task reads or writes its pages.
+    is_whole_query: bool,
     /// The tables that scans read and their names in the plan, by the identity of Presto's node.
     scanned: BTreeMap<String, (String, Arc<ScannedTable>)>,
+    remote_sources: BTreeMap<String, TranslatedRemoteSource>,
+    states: States,
+    writes: Option<WriteVariables>,
     depth: usize,
     pass: SharingPass,
 }
@@ -166,6 +221,7 @@ impl Translator<'_> {
             "OffsetNode" => self.offset(&node),
             "DistinctLimitNode" => self.distinct_limit(&node),
             "ExchangeNode" => self.exchange(&node),
+            "RemoteSourceNode" => self.remote_source(&node),
             "UnionNode" => self.union(&node),
             "EnforceSingleRowNode" => self.enforce_single_row(&node),
             "AssignUniqueId" => self.assign_unique_id(&node),
@@ -174,10 +230,44 @@ impl Translator<'_> {
             "RowNumberNode" => self.row_number(&node),
             "TopNRowNumberNode" => self.top_n_row_number(&node),
             "UnnestNode" => self.unnest(&node),
+            "TableWriterNode" => self.table_writer(&node),
             _ => Err(Error::unsupported(format!("the plan node {class} of Presto"))),
         };
         let id: String = node.read("id")?;
         relation.map_err(|it| it.at("plan node", format!("{class} {id}")))
+    }
+
+    /// The fragment, with the identities of the nodes of `plan`.
+    fn finish(
+        self,
+        plan: Arc<PlanNode>,
+        partitioning: OutputPartitioning,
+        writes: Option<WriteColumns>,
+    ) -> TranslatedFragment {
+        let (mut tables, mut inputs) = (BTreeMap::new(), BTreeMap::new());
+        for visit in plan.walk() {
+            match visit.node {
+                PlanNode::TableScan(scan) => {
+                    tables.insert(scan.table.table.clone(), scan.node_id);
+                }
+                PlanNode::TaskInput(input) => {
+                    let first = input.schema.fields.first();
+                    let name = first.map(|it| it.name.clone()).unwrap_or_default();
+                    inputs.insert(name, input.node_id);
+                }
+                _ => {}
+            }
+        }
+        let scans = self.scanned.into_iter().map(|(id, (name, table))| {
+            let node = tables.get(&name).copied();
+            (id, TranslatedScan { node, name, table })
+        });
+        let scans = scans.collect();
+        let mut remote_sources = self.remote_sources;
+        for source in remote_sources.values_mut() {
+            source.node = inputs.get(&source.name).copied();
+        }
+        TranslatedFragment { plan, scans, remote_sources, partitioning, writes }
     }
 
     /// The functions that Presto's names mean.

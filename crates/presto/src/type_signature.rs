@@ -1,5 +1,8 @@
 //! Presto's type signatures, such as `map(varchar(10),array(row(a bigint,"b c" double)))`.
 
+#[cfg(test)]
+mod tests;
+
 use volley_error::{Error, Result};
 use volley_function::Registry;
 use volley_types::{DECIMAL_PRECISION_MAX, Field, Type};

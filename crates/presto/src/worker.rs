@@ -4,6 +4,7 @@ use crate::{
     announce::{Announcement, INTERVAL},
     catalog::Catalogs,
     config::WorkerConfig,
+    exchange_client::ExchangeConfig,
     server::{Service, router},
     task_manager::TaskManager,
 };
@@ -13,7 +14,12 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tokio::{net::TcpListener, sync::watch, time};
+use tokio::{
+    net::TcpListener,
+    runtime::Handle,
+    sync::{Semaphore, watch},
+    time,
+};
 use volley_connector::{SinkFactory, TableWriter};
 use volley_error::{Error, ErrorKind, Result};
 use volley_exec::{Executor, LoweringRegistry, Task};
@@ -69,6 +75,8 @@ pub(crate) struct Engine {
     pub batch_rows: usize,
     pub page_format: PrestoPageOptions,
     pub output_buffer_bytes: usize,
+    /// How tasks read pages of other tasks.
+    pub exchange: Arc<ExchangeConfig>,
     released: Mutex<mpsc::Sender<Arc<Task>>>,
 }
 
@@ -207,6 +215,7 @@ async fn drained(service: &Service) {
 }
 
 impl Engine {
+    /// Called in the runtime in which requests to other workers are made.
     pub(crate) fn new(
         config: &WorkerConfig,
         parts: WorkerParts,
@@ -216,6 +225,18 @@ impl Engine {
         volley_functions::register(&mut registry);
         volley_functions_presto::register(&mut registry);
         let threads = parts.threads.max(1);
+        let page_format = PrestoPageOptions {
+            compression: config.page_compression,
+            has_checksum: config.has_page_checksums,
+            ..PrestoPageOptions::default()
+        };
+        let exchange = ExchangeConfig {
+            runtime: Handle::current(),
+            format: page_format,
+            answer_bytes: config.exchange_answer_bytes,
+            error_time_max: config.exchange_error_time,
+            decoders: Semaphore::new(threads),
+        };
         Ok(Engine {
             node_id: config.node_id.clone(),
             pool: parts.pool,
@@ -227,12 +248,9 @@ impl Engine {
             spill: parts.spill,
             drivers: config.task_concurrency.unwrap_or(threads).max(1),
             batch_rows: BATCH_ROWS,
-            page_format: PrestoPageOptions {
-                compression: config.page_compression,
-                has_checksum: config.has_page_checksums,
-                ..PrestoPageOptions::default()
-            },
+            page_format,
             output_buffer_bytes: config.output_buffer_bytes,
+            exchange: Arc::new(exchange),
             released: Mutex::new(dropping_thread()?),
         })
     }

@@ -6,6 +6,7 @@
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
+//! presto_fragment  the JSON of a plan fragment of Presto: translated, not run
 //! codec     the bytes of a column of a segment
 //! delta     frozen changes of a segment
 //! log       records of the log of a database
@@ -26,6 +27,7 @@ mod delta;
 mod orc;
 mod parquet;
 mod plan;
+mod presto;
 mod query;
 mod text;
 
@@ -36,6 +38,7 @@ pub use delta::{DELTA_BASE_ROWS, delta, delta_content};
 pub use orc::orc;
 pub use parquet::parquet;
 pub use plan::{plan, plan_content, read_plan};
+pub use presto::presto_fragment;
 pub use query::{lowered, sql};
 pub use text::{csv, json};
 pub use volley_storage::fuzzing::{log, manifest, zones};
@@ -54,7 +57,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("parquet", parquet),
     ("spill", spill),
     ("sql", sql),
@@ -65,10 +68,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("codec", codec),
     ("orc", orc),
     ("presto_page", presto_page),
-    ("delta", delta),
-    ("log", log),
-    ("manifest", manifest),
-    ("zones", zones),
+    ("presto_fragment", presto_fragment),
 ];
 
 /// What a reader may charge, in bytes.

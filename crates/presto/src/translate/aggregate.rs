@@ -39,6 +39,9 @@ impl Translator<'_> {
     }
 
     fn any_aggregation(&mut self, node: &Object<'_>) -> Result<Relation> {
+        if matches!(node.read::<Step>("step")?, Step::Intermediate | Step::Final) {
+            self.note_read_states(node)?;
+        }
         let source = self.relation(node.json("source"))?;
         let step = match node.read::<Step>("step")? {
             Step::Single => AggregateStep::Single,
@@ -64,8 +67,26 @@ impl Translator<'_> {
             Calls { computed, step, aggregates: Vec::new(), variables: Vec::new(), fields };
         for (key, json) in node.members("aggregations")? {
             self.aggregate(&mut calls, &key, json, input_rows.as_ref())?;
+            if !step.finishes() {
+                self.states.made.insert(variable_name(&key).to_owned());
+            }
         }
         Ok(self.grouped(calls, keys, &sets.grouping_keys))
+    }
+
+    /// The types of the states that a merging aggregation reads.
+    fn note_read_states(&mut self, node: &Object<'_>) -> Result<()> {
+        let mut states = Vec::new();
+        for (_, json) in node.members("aggregations")? {
+            let object = json.object("an aggregation")?;
+            let call = object.json("call").object("a call")?;
+            let bound = self.bound_aggregate(&call)?;
+            let arguments = call.elements("arguments")?;
+            let state: Option<Variable> = arguments.first().and_then(|it| it.read("a state").ok());
+            states.extend(state.map(|it| (it.name, bound.intermediate)));
+        }
+        self.read_states(states.into_iter());
+        Ok(())
     }
 
     fn grouped(&self, calls: Calls, keys: Vec<usize>, variables: &[Variable]) -> Relation {
@@ -151,8 +172,13 @@ impl Translator<'_> {
         let handle: FunctionHandle = call.read("functionHandle")?;
         let name = function_name(&handle, &call.read::<String>("displayName")?)?;
         let signature = handle.signature.map(|it| it.argument_types).unwrap_or_default();
-        let types = signature.iter().map(|it| self.parse_type(it));
-        self.names().resolve_aggregate(&name, &types.collect::<Result<Vec<_>>>()?)
+        let types = signature.iter().map(|it| self.parse_type(it)).collect::<Result<Vec<_>>>()?;
+        // Sums of floats that several tasks add up in any order must not differ: queries compare
+        // one with another.
+        if name == "sum" && types == [Type::Double] && !self.is_whole_query {
+            return self.names().resolve_aggregate("kahan_sum", &types);
+        }
+        self.names().resolve_aggregate(&name, &types)
     }
 
     fn aggregate_args(

@@ -6,7 +6,6 @@ use crate::{
     json::{Json, Object},
     plan_json::{Bound, Marker},
 };
-use volley_connector::Table;
 use volley_error::{Error, Result};
 use volley_expression::{Expr, SpecialForm};
 use volley_function::{FunctionNames, Package};
@@ -32,7 +31,7 @@ impl Translator<'_> {
         for column in columns.elements("columnDomains")? {
             let column = column.object("a domain of a column")?;
             let position = table.column(column.json("column"))?;
-            let field = table.table().schema().fields.get(position);
+            let field = table.schema().fields.get(position);
             let data_type = field.map_or(Type::Unknown, |it| it.data_type.clone());
             let expr = Expr::column(position, data_type);
             filters.extend(self.domain(&expr, &column.json("domain").object("a domain")?)?);

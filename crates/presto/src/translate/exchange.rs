@@ -30,8 +30,12 @@ impl Translator<'_> {
         }
         let mut relations = Vec::new();
         for (source, variables) in sources.into_iter().zip(inputs) {
-            let names = variables.into_iter().map(|it| it.name).collect();
-            relations.push((self.relation(source)?, names));
+            let names: Vec<String> = variables.into_iter().map(|it| it.name).collect();
+            let pairs = || names.iter().zip(layout.iter().map(|it| it.name.as_str()));
+            pairs().for_each(|(from, to)| self.rename_read(from, to));
+            let relation = self.relation(source)?;
+            pairs().for_each(|(from, to)| self.rename_made(from, to));
+            relations.push((relation, names));
         }
         let relation = unite(relations, &layout)?;
         match node.read::<Option<OrderingScheme>>("orderingScheme")? {

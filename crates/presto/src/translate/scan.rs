@@ -6,11 +6,11 @@ use super::{
     sharing::scan_name,
 };
 use crate::{
+    catalog::TableContext,
     json::Object,
     plan_json::{Variable, variable_name},
 };
 use std::sync::Arc;
-use volley_connector::Table;
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprKind};
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableScanNode, UnionNode, ValuesNode};
@@ -22,16 +22,16 @@ impl Translator<'_> {
     pub(super) fn table_scan(&mut self, node: &Object<'_>) -> Result<Relation> {
         let id: String = node.read("id")?;
         let handle = node.json("table").object("a table handle")?;
-        let catalog: String = handle.read("connectorId")?;
-        let table = Arc::new(self.catalogs.table(&catalog, handle.json("connectorHandle"))?);
-        let name = format!("{}{}", table.table().handle().table, scan_name(&id));
+        let assignments = node.members("assignments")?;
+        let context = TableContext { registry: self.registry, pool: self.pool };
+        let table = Arc::new(self.catalogs.table(&handle, &assignments, &context)?);
+        let name = format!("{}{}", table.name(), scan_name(&id));
         let mut filters = Vec::new();
         if let Some(layout) = handle.optional("connectorTableLayout")
-            && let Some(predicate) = layout.object("a table layout")?.optional("predicate")
+            && let Some(domain) = layout.object("a table layout")?.optional(table.domain_member())
         {
-            filters = self.domain_filters(predicate, &table)?;
+            filters = self.domain_filters(domain, &table)?;
         }
-        let assignments = node.members("assignments")?;
         let variables: Vec<Variable> = node.read("outputVariables")?;
         let (mut columns, mut schema) = (Vec::new(), Schema::default());
         for variable in &variables {
@@ -40,14 +40,14 @@ impl Translator<'_> {
                 Error::invalid_value(format!("no column for the variable {}", variable.name))
             })?;
             let position = table.column(*column)?;
-            let field = table.table().schema().fields.get(position);
+            let field = table.schema().fields.get(position);
             let field = field.ok_or_else(|| Error::internal("a column beyond the table"))?;
             columns.push(position);
             schema.fields.push(unnamed(field.data_type.clone()));
         }
         let scan = PlanNode::TableScan(TableScanNode {
             node_id: PlanNodeId::UNASSIGNED,
-            table: TableHandle { connector: catalog, table: name.clone() },
+            table: TableHandle { connector: table.catalog().to_owned(), table: name.clone() },
             columns,
             filters,
             schema,
@@ -63,8 +63,7 @@ impl Translator<'_> {
         let types = types.collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = variables.iter().map(|it| it.name.clone()).collect();
         let schema: Schema = types.iter().cloned().map(unnamed).collect();
-        let one_row = literal_rows(vec![Vec::new()], Schema::default());
-        let nothing = Relation::new(one_row, []);
+        let nothing = Relation::new(one_row(), []);
         let (mut literals, mut computed) = (Vec::new(), Vec::new());
         for row in node.elements("rows")? {
             let mut exprs = Vec::new();
@@ -98,11 +97,17 @@ impl Translator<'_> {
     }
 }
 
-fn literal(expr: &Expr) -> Option<Value> {
+/// The value of a constant.
+pub(super) fn literal(expr: &Expr) -> Option<Value> {
     match &expr.kind {
         ExprKind::Constant(value) => Some(value.clone()),
         _ => None,
     }
+}
+
+/// A row without columns.
+pub(super) fn one_row() -> PlanNode {
+    literal_rows(vec![Vec::new()], Schema::default())
 }
 
 fn literal_rows(rows: Vec<Vec<Value>>, schema: Schema) -> PlanNode {

@@ -5,6 +5,7 @@ use super::{
     aggregate::bring_together,
     expression::ExpressionScope,
     relation::{Relation, unnamed},
+    remote_source::transfer_type,
 };
 use crate::{
     json::Object,
@@ -30,7 +31,12 @@ impl Translator<'_> {
     /// The variables in this order, with the types that Presto gives them.
     pub(super) fn declared(&self, source: Relation, variables: &[Variable]) -> Result<Relation> {
         let column = |it: &Variable| {
-            let column = source.column(&it.name)?.cast(self.parse_type(&it.signature)?);
+            let column = source.column(&it.name)?;
+            // States keep the engine's types.
+            let column = match self.states.made.contains(&it.name) {
+                true => column,
+                false => column.cast(self.parse_type(&it.signature)?),
+            };
             Ok((it.name.clone(), column))
         };
         let columns = variables.iter().map(column).collect::<Result<Vec<(String, Expr)>>>()?;
@@ -44,6 +50,10 @@ impl Translator<'_> {
         for variable in layout {
             let column = source.column(&variable.name)?;
             let column = match variable.signature.as_str() {
+                _ if self.states.made.contains(&variable.name) => {
+                    let data_type = transfer_type(&column.data_type);
+                    column.cast(data_type)
+                }
                 "interval day to second" => scope.function("to_milliseconds", vec![column])?,
                 "interval year to month" => months(&scope, &column)?,
                 _ => column,
@@ -62,17 +72,27 @@ impl Translator<'_> {
     }
 
     pub(super) fn project(&mut self, node: &Object<'_>) -> Result<Relation> {
-        let source = self.relation(node.json("source"))?;
         let assignments = node.json("assignments").object("assignments")?;
+        let assignments = assignments.members("assignments")?;
+        // Variables that are renamed may be states of aggregations.
+        let renamed = assignments.iter().filter_map(|(key, json)| {
+            let from: Variable = json.read("a variable").ok()?;
+            Some((from.name, variable_name(key).to_owned()))
+        });
+        let renamed: Vec<(String, String)> = renamed.collect();
+        renamed.iter().for_each(|(from, to)| self.rename_read(from, to));
+        let source = self.relation(node.json("source"))?;
+        renamed.iter().for_each(|(from, to)| self.rename_made(from, to));
         let mut exprs = Vec::new();
-        for (key, json) in assignments.members("assignments")? {
+        for (key, json) in assignments {
             let expr = self.scope(&source)?.expr(json)?;
             exprs.push((variable_name(&key).to_owned(), expr));
         }
         Ok(source.project(exprs))
     }
 
-    /// A partial sort is part of the merging exchange above it, which sorts.
+    /// A partial sort is part of the merging exchange above it, or of the fragment that reads the
+    /// rows: both sort.
     pub(super) fn sort(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
         if node.read::<Option<bool>>("isPartial")? == Some(true) {
@@ -85,10 +105,11 @@ impl Translator<'_> {
         order_by(source, &node.read("orderingScheme")?)
     }
 
-    /// A partial top N is part of the final one: its drivers keep their own first rows.
+    /// A partial top N is part of the final one, if that is in the same fragment: its drivers keep
+    /// their own first rows.
     pub(super) fn top_n(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
-        if node.read::<Step>("step")? == Step::Partial {
+        if node.read::<Step>("step")? == Step::Partial && self.is_whole_query {
             return Ok(source);
         }
         let keys = source.sort_keys(&node.read::<OrderingScheme>("orderingScheme")?)?;
@@ -101,7 +122,7 @@ impl Translator<'_> {
 
     pub(super) fn limit(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
-        if node.read::<Step>("step")? == Step::Partial {
+        if node.read::<Step>("step")? == Step::Partial && self.is_whole_query {
             return Ok(source);
         }
         Ok(first_rows(source, 0, Some(node.read("count")?)))
@@ -139,16 +160,31 @@ impl Translator<'_> {
         }))
     }
 
+    /// The numbers of other tasks are others.
     pub(super) fn assign_unique_id(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
         let variable: Variable = node.read("idVariable")?;
         let mut schema = source.node.schema().clone();
         schema.fields.push(unnamed(Type::BigInt));
         let mut columns = source.columns;
-        columns.push((variable.name, schema.len() - 1));
+        columns.push((variable.name.clone(), schema.len() - 1));
         let input = source.node;
         let node = PlanNode::UniqueId(UniqueIdNode { node_id: NODE_ID, input, schema });
-        Ok(Relation { node: Arc::new(node), columns })
+        let relation = Relation { node: Arc::new(node), columns };
+        if self.first_unique_id == 0 {
+            return Ok(relation);
+        }
+        let mut exprs = Vec::new();
+        for (name, _) in &relation.columns {
+            let mut expr = relation.column(name)?;
+            if *name == variable.name {
+                let first = Value::BigInt(self.first_unique_id);
+                let first = Expr::constant(first, Type::BigInt);
+                expr = self.scope(&relation)?.function("plus", vec![expr, first])?;
+            }
+            exprs.push((name.clone(), expr));
+        }
+        Ok(relation.project(exprs))
     }
 }
 

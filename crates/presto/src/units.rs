@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A number and a unit, such as `1.00s` or `500ms`.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 7] = [
         ("ns", 1e-9),
         ("us", 1e-6),
@@ -17,7 +17,7 @@ pub(super) fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 /// A number of bytes and a unit, such as `2097152B` or `1.5MB`; at most what fits in memory.
-pub(super) fn parse_data_size(text: &str) -> Option<usize> {
+pub(crate) fn parse_data_size(text: &str) -> Option<usize> {
     const UNITS: [(&str, f64); 6] = [
         ("B", 1.0),
         ("kB", 1024.0),
