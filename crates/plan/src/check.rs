@@ -1,6 +1,7 @@
 //! Validates a plan that comes from another process.
 
 mod aggregation;
+mod exchange;
 mod graph;
 mod joins;
 mod window;
@@ -99,6 +100,8 @@ impl PlanNode {
                 ExchangeKind::Hash(keys) => group_keys(keys, &types_of(&node.input)),
                 ExchangeKind::Gather | ExchangeKind::RoundRobin => Ok(()),
             },
+            PlanNode::Exchange(node) => node.routing.check(node.input.schema()),
+            PlanNode::PageSource(node) => sort_keys(&node.merge, &types(&node.schema)),
             PlanNode::RecursiveUnion(node) => {
                 puts_out(&node.schema, node.anchor.schema().types())?;
                 puts_out(&node.schema, node.step.schema().types())
@@ -185,7 +188,11 @@ fn table_write(node: &TableWriteNode) -> Result<()> {
 }
 
 fn types_of(node: &PlanNode) -> Vec<Type> {
-    node.schema().types().cloned().collect()
+    types(node.schema())
+}
+
+fn types(schema: &Schema) -> Vec<Type> {
+    schema.types().cloned().collect()
 }
 
 fn type_at(types: &[Type], column: usize) -> Result<&Type> {

@@ -15,6 +15,7 @@
 pub mod nodes;
 mod node;
 mod node_id;
+mod distributed;
 mod walk;
 mod plan_walk;
 mod dynamic_filter;
@@ -25,18 +26,20 @@ mod save;
 mod builder;
 
 pub use builder::{Columns, PlanBuilder};
+pub use distributed::{DistributedPlan, Fragment, FragmentId, FragmentOutput, TaskCount};
 pub use dynamic_filter::{AppliedFilter, DynamicFilterId, MadeFilter};
 pub use node::PlanNode;
 pub use node_id::PlanNodeId;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode, CustomNodes,
-    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode, GroupingSet, HashJoinNode,
-    JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode, MergeKey, NestedLoopJoinNode,
-    OrderByNode, ProjectNode, RangeCondition, ReadCustomNode, RecursiveUnionNode, RepeatNode,
-    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
-    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
-    WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
+    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, ExchangeNode, FilterNode, Frame,
+    FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode,
+    GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode,
+    MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RangeCondition,
+    RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing, SampleMethod,
+    SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TaskInputNode,
+    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
+    WorkingTableNode, WriteTarget,
 };
 pub use plan_walk::PlanWalk;
 pub use walk::Visit;
