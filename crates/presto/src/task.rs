@@ -174,6 +174,7 @@ impl WorkerTask {
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
+            ..TaskPorts::default()
         };
         let config = TaskConfig {
             plan: translated.plan,
