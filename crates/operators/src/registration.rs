@@ -2,8 +2,9 @@
 
 use crate::{
     aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
-    group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, recursion, repeat,
-    sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest, values, window,
+    group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, page_source, recursion,
+    repeat, sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest, values,
+    window,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Fusion, Inputs, Lowering, LoweringRegistry, PipelineBuilder};
@@ -13,7 +14,7 @@ use volley_plan::PlanNode;
 type Lower = fn(&PlanNode, &mut Inputs, &mut Lowering) -> Result<PipelineBuilder>;
 
 /// By the kind of node, see [`PlanNode::kind`].
-const NODES: [(&str, Fusion, Lower); 27] = [
+const NODES: [(&str, Fusion, Lower); 29] = [
     ("TableScan", Fusion::Never, table_scan::lower),
     ("Values", Fusion::Never, values::lower),
     ("Filter", Fusion::Possible, filter_project::lower_filter),
@@ -41,6 +42,8 @@ const NODES: [(&str, Fusion, Lower); 27] = [
     ("WorkingTable", Fusion::Never, recursion::lower_working_table),
     ("TableWrite", Fusion::Never, table_write::lower),
     ("TaskInput", Fusion::Never, task_input::lower),
+    ("Exchange", Fusion::Possible, exchange::lower_uncut),
+    ("PageSource", Fusion::Never, page_source::lower),
 ];
 
 /// How all nodes of the engine run. Nodes of other crates are added with [`LoweringRegistry::add`].
