@@ -38,6 +38,7 @@ mod settings;
 mod catalog;
 mod attach;
 mod planning;
+mod distribution;
 mod statement;
 mod write;
 mod prepared;
@@ -58,7 +59,7 @@ pub use builder::SessionBuilder;
 pub use prepared::{Parameter, Prepared};
 pub use result::ResultStream;
 pub use session::Session;
-pub use settings::Settings;
+pub use settings::{ExchangePages, Settings};
 pub use statement::Outcome;
 
 /// What tables, databases and sinks are written against.

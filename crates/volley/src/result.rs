@@ -5,6 +5,8 @@ use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_memory::Reservation;
+use volley_plan::PlanNode;
+use volley_schedule::DistributedQuery;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -21,6 +23,8 @@ pub struct ResultStream {
 enum Rows {
     /// A running query.
     Task(Box<Task>),
+    /// A query that runs as several tasks.
+    Distributed(Box<DistributedQuery>),
     /// Rows that are there already, and what they are charged by, if they are.
     Ready(VecDeque<Batch>, Option<Reservation>),
 }
@@ -28,6 +32,10 @@ enum Rows {
 impl ResultStream {
     pub(crate) fn of_task(schema: Schema, task: Task) -> ResultStream {
         ResultStream::new(schema, Rows::Task(Box::new(task)))
+    }
+
+    pub(crate) fn of_query(schema: Schema, query: DistributedQuery) -> ResultStream {
+        ResultStream::new(schema, Rows::Distributed(Box::new(query)))
     }
 
     /// Rows that a statement collected.
@@ -81,6 +89,7 @@ impl ResultStream {
     pub fn next(&mut self) -> Result<Option<Batch>> {
         match &mut self.rows {
             Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
+            Rows::Distributed(query) => query.next()?.map(Batch::loaded).transpose(),
             Rows::Ready(batches, charge) => {
                 let next = batches.pop_front();
                 if next.is_none() {
@@ -168,11 +177,22 @@ impl ResultStream {
         Ok(rows)
     }
 
-    /// What every operator did so far; `None` when no plan runs.
+    /// What every operator did so far; `None` when no plan runs. Of several tasks, the operators of
+    /// all fragments, whose nodes may have equal ids.
     pub fn statistics(&self) -> Option<TaskStatistics> {
         match &self.rows {
             Rows::Task(task) => Some(task.statistics()),
+            Rows::Distributed(query) => Some(query.statistics().into_operators()),
             Rows::Ready(..) => None,
+        }
+    }
+
+    /// The plan, or its fragments, with what every node did so far.
+    pub(crate) fn render_statistics(&self, plan: &PlanNode) -> String {
+        match &self.rows {
+            Rows::Task(task) => task.statistics().render(plan),
+            Rows::Distributed(query) => query.statistics().render(query.plan()),
+            Rows::Ready(..) => String::new(),
         }
     }
 
@@ -196,6 +216,7 @@ impl ResultStream {
     pub fn handle(&self) -> TaskHandle {
         match &self.rows {
             Rows::Task(task) => task.handle(),
+            Rows::Distributed(query) => query.handle(),
             Rows::Ready(..) => TaskHandle::default(),
         }
     }

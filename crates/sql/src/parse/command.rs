@@ -5,21 +5,22 @@ use super::{
     attach::{Attach, attach, detach, is_word},
     create_type::create_type,
     error::ends_statement,
-    explain::explain_options,
+    explain::{ExplainOption, explain_options},
     macros::{CreateMacro, create_macro, is_macro},
     sequence::{CreateSequence, create_sequence},
     show::{listing, table_info},
     view::{rename_view, renames_view},
     *,
 };
+use crate::ExplainForm;
 
 /// A parsed statement.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
     Sql(Box<Statement>),
-    /// EXPLAIN [ANALYZE] statement.
-    Explain { analyze: bool, command: Box<Command> },
+    /// EXPLAIN [ANALYZE | (DISTRIBUTED)] statement.
+    Explain { form: ExplainForm, command: Box<Command> },
     /// EXPLAIN (TYPE VALIDATE) statement.
     Validate(Box<Command>),
     /// DESCRIBE table or query.
@@ -157,12 +158,15 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
-    let validates = explain_options(parser)?;
+    let option = explain_options(parser)?;
     let command = Box::new(parse(parser, source)?);
-    if validates {
-        return Ok(Command::Validate(command));
-    }
-    Ok(Command::Explain { analyze, command })
+    let form = match option {
+        ExplainOption::Validate => return Ok(Command::Validate(command)),
+        _ if analyze => ExplainForm::Analyze,
+        ExplainOption::Distributed => ExplainForm::Distributed,
+        ExplainOption::Plan => ExplainForm::Plan,
+    };
+    Ok(Command::Explain { form, command })
 }
 
 fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {
