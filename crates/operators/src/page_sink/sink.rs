@@ -50,12 +50,12 @@ impl SinkOutput {
         let (mut pages, mut bytes) = (0, 0);
         for rows in self.sink.flush()? {
             let first = self.first_lane + rows.lane;
-            let mut lanes = (first..first + self.copies).peekable();
+            let lanes = first..first + self.copies;
             if !lanes.clone().any(|it| producer.buffer().is_needed(it)) {
                 continue;
             }
             let page = self.encoder.encode(&rows)?;
-            while let Some(lane) = lanes.next() {
+            for lane in lanes {
                 pages += 1;
                 bytes += page.sent_bytes() as u64;
                 producer.push(lane, page.clone()).map_err(|it| it.error)?;

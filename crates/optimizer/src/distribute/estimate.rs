@@ -24,7 +24,7 @@ impl Distributor<'_> {
             PlanNode::Aggregation(it) if it.step == AggregateStep::Partial => input,
             PlanNode::Aggregation(_) => input.map(|it| it * GROUPS_PER_ROW),
             PlanNode::EnforceSingleRow(_) => Some(1.0),
-            PlanNode::TopN(it) => Some(input.map_or(f64::INFINITY, |it| it).min(it.limit as f64)),
+            PlanNode::TopN(it) => Some(input.unwrap_or(f64::INFINITY).min(it.limit as f64)),
             PlanNode::Limit(it) => match it.limit {
                 Some(limit) => Some(input.unwrap_or(f64::INFINITY).min(limit as f64)),
                 None => input,
