@@ -6,6 +6,7 @@
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
+//! native_page  a page between tasks
 //! codec     the bytes of a column of a segment
 //! sql       a text: parsed, bound, optimized, lowered; not run
 //! cast      a text, cast to every type and back
@@ -24,7 +25,7 @@ mod plan;
 mod query;
 mod text;
 
-pub use batch::{page_types, presto_page, spill, spill_types};
+pub use batch::{native_page, page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
 pub use orc::orc;
@@ -47,9 +48,10 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("parquet", parquet),
     ("spill", spill),
+    ("native_page", native_page),
     ("sql", sql),
     ("csv", csv),
     ("json", json),
