@@ -146,7 +146,7 @@ fn check_files(folder: &str, settings: &[(&str, &str)], memory: Memory, seed: Op
     files.sort();
     if let Some(seed) = seed {
         let mut number = 0..;
-        files.retain(|_| number.next().is_some_and(|it: u64| (it + seed) % PARTS == 0));
+        files.retain(|_| number.next().is_some_and(|it: u64| (it + seed).is_multiple_of(PARTS)));
     }
     assert!(!files.is_empty() || folder != CORPUS, "no file matches");
     let (mut records, mut failures) = (0, Vec::new());
