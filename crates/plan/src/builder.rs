@@ -4,6 +4,7 @@ mod aggregate;
 mod columns;
 mod custom;
 mod join;
+mod sub;
 mod unnest;
 mod window;
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod aggregation;
 mod exchange;
 mod graph;
 mod joins;
+mod sub;
 mod window;
 #[cfg(test)]
 mod tests;
@@ -106,6 +107,7 @@ impl PlanNode {
                 puts_out(&node.schema, node.anchor.schema().types())?;
                 puts_out(&node.schema, node.step.schema().types())
             }
+            PlanNode::Sub(node) => sub::sub(node),
             PlanNode::TableWrite(node) => table_write(node),
             PlanNode::Limit(_)
             | PlanNode::EnforceSingleRow(_)
@@ -201,7 +203,12 @@ fn type_at(types: &[Type], column: usize) -> Result<&Type> {
 
 /// Checks that columns exist and have values that can be equal.
 fn group_keys(keys: &[usize], input: &[Type]) -> Result<()> {
-    keys.iter().try_for_each(|it| comparable(type_at(input, *it)?, CustomOrder::Equality))
+    keys.iter().try_for_each(|it| group_key(type_at(input, *it)?))
+}
+
+/// Checks that values of a type can be equal.
+pub(crate) fn group_key(data_type: &Type) -> Result<()> {
+    comparable(data_type, CustomOrder::Equality)
 }
 
 fn sort_keys(keys: &[SortKey], input: &[Type]) -> Result<()> {

@@ -6,6 +6,8 @@
 //!   Display    an indented tree, as EXPLAIN prints it
 //!   check()    validates a plan from another process
 //!   to_bytes(), from_bytes()   serialization
+//! sub      sub-operators; expand: nodes as compositions of them
+//! DistributedPlan ── fragments of a plan that is cut at its exchanges
 //! PlanBuilder  builds plans without SQL
 //! ```
 //!
@@ -13,6 +15,8 @@
 //! `Arc`, wrapped in [`nodes::SharedNode`]. This crate does not know how nodes run.
 
 pub mod nodes;
+pub mod sub;
+pub mod expand;
 mod node;
 mod node_id;
 mod distributed;

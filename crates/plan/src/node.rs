@@ -1,6 +1,6 @@
 //! The plan node.
 
-use crate::{PlanNodeId, nodes::*};
+use crate::{PlanNodeId, nodes::*, sub::SubNode};
 use std::sync::{Arc, LazyLock};
 use volley_types::Schema;
 
@@ -65,6 +65,8 @@ pub enum PlanNode {
     Exchange(ExchangeNode),
     /// Reads rows that other tasks send.
     PageSource(PageSourceNode),
+    /// A sub-operator, of which algorithms are composed.
+    Sub(SubNode),
     /// What another crate defines.
     Custom(CustomPlanNode),
 }
@@ -102,6 +104,7 @@ impl PlanNode {
             PlanNode::TaskInput(node) => node.node_id,
             PlanNode::Exchange(node) => node.node_id,
             PlanNode::PageSource(node) => node.node_id,
+            PlanNode::Sub(node) => node.node_id,
             PlanNode::Custom(node) => node.node_id,
         }
     }
@@ -137,6 +140,7 @@ impl PlanNode {
             PlanNode::TaskInput(node) => &mut node.node_id,
             PlanNode::Exchange(node) => &mut node.node_id,
             PlanNode::PageSource(node) => &mut node.node_id,
+            PlanNode::Sub(node) => &mut node.node_id,
             PlanNode::Custom(node) => &mut node.node_id,
         }
     }
@@ -174,6 +178,7 @@ impl PlanNode {
             PlanNode::TaskInput(_) => "TaskInput",
             PlanNode::Exchange(_) => "Exchange",
             PlanNode::PageSource(_) => "PageSource",
+            PlanNode::Sub(node) => node.op.name(),
             PlanNode::Custom(node) => node.node.name(),
         }
     }
@@ -210,6 +215,7 @@ impl PlanNode {
             PlanNode::TaskInput(node) => &node.schema,
             PlanNode::Exchange(node) => node.input.schema(),
             PlanNode::PageSource(node) => &node.schema,
+            PlanNode::Sub(node) => &node.schema,
             PlanNode::Custom(node) => &node.schema,
         }
     }
@@ -250,6 +256,7 @@ impl PlanNode {
                 [&node.anchor].into_iter().chain(kept).chain([&node.step]).collect()
             }
             PlanNode::TableWrite(node) => vec![&node.input],
+            PlanNode::Sub(node) => node.inputs.iter().collect(),
             PlanNode::Custom(node) => node.inputs.iter().collect(),
         }
     }
@@ -313,6 +320,7 @@ impl PlanNode {
                 f(&mut node.step);
             }
             PlanNode::TableWrite(node) => f(&mut node.input),
+            PlanNode::Sub(node) => node.inputs.iter_mut().for_each(f),
             PlanNode::Custom(node) => node.inputs.iter_mut().for_each(f),
         }
     }

@@ -77,6 +77,7 @@ impl PlanNode {
                 let names = node.column_names.join(", ");
                 format!("TableWrite {} '{}' ({names})", node.target.sink, node.target.location)
             }
+            PlanNode::Sub(node) => node.op.to_string(),
             PlanNode::Custom(node) => node.label(),
         }
     }

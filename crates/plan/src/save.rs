@@ -14,6 +14,7 @@ mod nodes;
 mod joins;
 mod groups;
 mod exchange;
+mod sub;
 #[cfg(test)]
 mod tests;
 
