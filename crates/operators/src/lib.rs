@@ -40,6 +40,7 @@ mod spool;
 mod recursion;
 mod table_write;
 mod task_input;
+mod sub;
 mod page_source;
 mod page_sink;
 

@@ -26,7 +26,7 @@ use std::{
 use volley_error::Result;
 use volley_plan::{
     ExchangeKind, ExchangeNode, LimitNode, PlanNode, PlanNodeId, RecursiveUnionNode, Routing,
-    SharedNode, TableHandle, TopNNode,
+    SharedNode, TableHandle, TopNNode, sub::SubNode,
 };
 
 /// Joins need no exchange if both inputs are distributed by the keys already.
@@ -102,7 +102,7 @@ fn has_exchanges(plan: &PlanNode) -> bool {
     plan.walk().iter().any(|it| matches!(it.node, PlanNode::Exchange(_) | PlanNode::PageSource(_)))
 }
 
-/// Whether the step of a recursion reads a shared subplan.
+/// Whether the step of a recursion, or the plan of a map, reads a shared subplan.
 fn steps_share_subplans(plan: &PlanNode) -> bool {
     let ids = |plan: &PlanNode| -> HashSet<u32> {
         let shared = plan.walk().into_iter().filter_map(|it| match it.node {
@@ -114,6 +114,7 @@ fn steps_share_subplans(plan: &PlanNode) -> bool {
     let all = plan.walk();
     let steps = all.iter().filter_map(|it| match it.node {
         PlanNode::RecursiveUnion(node) if !it.repeated => Some(&node.step),
+        PlanNode::Sub(node) => node.nested_input().and_then(|it| node.inputs.get(it)),
         _ => None,
     });
     let mut in_steps = HashSet::new();
@@ -148,6 +149,7 @@ impl Distributor<'_> {
             | PlanNode::Unnest(_)
             | PlanNode::UniqueId(_) => self.row_by_row(node),
             PlanNode::Sample(sample) if sample.seed.is_none() => self.row_by_row(node),
+            PlanNode::Sub(sub) => self.sub(node, sub),
             PlanNode::Sample(_) | PlanNode::EnforceSingleRow(_) | PlanNode::TableWrite(_) => {
                 let input = self.input(node)?;
                 let input = self.single(input);
@@ -307,6 +309,25 @@ impl Distributor<'_> {
         }
         let step = Arc::clone(&recursion.step);
         inputs.push(Placed { node: step, distribution: Distribution::Single, rows: None });
+        Ok(self.in_one_task(node, inputs))
+    }
+
+    /// A sub-operator runs in one task; so does the plan of a map.
+    fn sub(&mut self, node: &PlanNode, sub: &SubNode) -> Result<Placed> {
+        let mut inputs = Vec::new();
+        for (position, input) in sub.inputs.iter().enumerate() {
+            inputs.push(match sub.nested_input() == Some(position) {
+                true => Placed {
+                    node: Arc::clone(input),
+                    distribution: Distribution::Single,
+                    rows: None,
+                },
+                false => {
+                    let placed = self.place(input)?;
+                    self.single(placed)
+                }
+            });
+        }
         Ok(self.in_one_task(node, inputs))
     }
 

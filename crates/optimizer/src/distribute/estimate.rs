@@ -44,6 +44,7 @@ impl Distributor<'_> {
             | PlanNode::WorkingTable(_)
             | PlanNode::TaskInput(_)
             | PlanNode::PageSource(_)
+            | PlanNode::Sub(_)
             | PlanNode::Custom(_) => None,
             _ => input,
         }
