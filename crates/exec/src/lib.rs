@@ -56,5 +56,5 @@ pub use source_order::SourceOrder;
 pub use statistics::{
     NodeStatistics, OperatorStatistics, SPLITS_DONE, SPLITS_TOTAL, StepRecords, TaskStatistics,
 };
-pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts};
+pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts, TaskSource};
 pub use task_input::{InputState, TaskInput};

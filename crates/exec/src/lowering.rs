@@ -30,7 +30,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_memory::{Pool, check_cancelled};
-use volley_plan::{PlanNode, PlanNodeId, PlanWalk};
+use volley_plan::{PageSourceNode, PlanNode, PlanNodeId, PlanWalk};
 use volley_types::{SortKey, Type};
 
 /// What lowering functions work with: the pipelines that are complete, the node being lowered, and
@@ -368,6 +368,23 @@ impl Lowering {
         self.source_in_pool("task input", self.task.drivers, pool, move |cx| {
             Ok(Box::new(TaskInputReader::new(&queue, cx)))
         })
+    }
+
+    /// Opens a pipeline that reads the rows that other tasks send to a page source.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: the task has no source for the node. What opening it fails with.
+    pub fn page_source(&mut self, node: &PageSourceNode) -> Result<PipelineBuilder> {
+        let source = self.task.ports.sources.get(&node.node_id).cloned().ok_or_else(|| {
+            let id = node.node_id;
+            let error = Error::invalid_query(format!("no rows for the page source {id}"));
+            error.hint("TaskPorts::sources needs an entry for each page source of the plan")
+        })?;
+        let (name, drivers) = (source.name(), self.task.drivers);
+        let pool = self.pool(name);
+        let drivers = source.open(node, drivers, &pool)?;
+        Ok(self.source_in_pool(name, drivers, pool, move |cx| source.source(cx)))
     }
 
     /// The rows of `input`, which each of its drivers has in the order of `keys`, in that order and

@@ -118,6 +118,28 @@ impl TaskStatistics {
         TaskStatistics { nodes }
     }
 
+    /// What several tasks of the same plan did: their drivers side by side, peaks added.
+    pub fn of_tasks(tasks: impl IntoIterator<Item = TaskStatistics>) -> TaskStatistics {
+        let mut nodes: Vec<NodeStatistics> = Vec::new();
+        for node in tasks.into_iter().flat_map(|it| it.nodes) {
+            let Some(all) = nodes.iter_mut().find(|it| it.id == node.id) else {
+                nodes.push(node);
+                continue;
+            };
+            for operator in node.operators {
+                let key = |it: &OperatorStatistics| (it.pipeline, it.position, it.name);
+                match all.operators.iter_mut().find(|it| key(it) == key(&operator)) {
+                    Some(found) => {
+                        found.peak_bytes += operator.peak_bytes;
+                        found.drivers.extend(operator.drivers);
+                    }
+                    None => all.operators.push(operator),
+                }
+            }
+        }
+        TaskStatistics { nodes }
+    }
+
     /// What the operators of a node did; `None` when the plan has no such node.
     pub fn node(&self, id: PlanNodeId) -> Option<&NodeStatistics> {
         self.nodes.iter().find(|it| it.id == id)

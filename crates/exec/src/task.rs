@@ -7,7 +7,7 @@ mod shared;
 
 pub use control::TaskHandle;
 pub(crate) use ports::OpenPorts;
-pub use ports::{SplitReceiver, TaskOutput, TaskPorts};
+pub use ports::{SplitReceiver, TaskOutput, TaskPorts, TaskSource};
 use shared::Ending;
 pub(crate) use shared::{Output, TaskDriver, TaskShared};
 
@@ -255,6 +255,16 @@ impl Task {
     /// Invalid query: no such scan; after [`Task::no_more_splits`].
     pub fn add_splits(&self, scan: PlanNodeId, splits: Vec<Split>) -> Result<()> {
         self.ports.add_splits(scan, splits)
+    }
+
+    /// What takes the splits of a table scan that gets them from outside; it does not keep the task
+    /// alive.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such scan.
+    pub fn split_receiver(&self, scan: PlanNodeId) -> Result<Arc<dyn SplitReceiver>> {
+        self.ports.split_receiver(scan)
     }
 
     /// Tells that a table scan gets no more splits: it ends with those that it has.

@@ -1,9 +1,9 @@
-//! LocalExchange and Union: the queues between drivers are those of the lowering.
+//! Exchanges and Union: the queues between drivers are those of the lowering.
 
 use crate::{registration::wrong_node, row_order::RowOrders};
 use volley_error::{Error, Result};
 use volley_exec::{Inputs, Lowering, Partitioning, PipelineBuilder};
-use volley_plan::{ExchangeKind, PlanNode};
+use volley_plan::{ExchangeKind, PlanNode, Routing};
 
 pub(crate) fn lower(
     node: &PlanNode,
@@ -31,6 +31,28 @@ pub(crate) fn lower(
             let drivers = cx.task().drivers;
             cx.exchange(vec![input], drivers, &Partitioning::Hash(keys.clone()))
         }
+    })
+}
+
+/// An exchange between tasks in a plan that one task runs: all rows stay in the task.
+pub(crate) fn lower_uncut(
+    node: &PlanNode,
+    inputs: &mut Inputs,
+    cx: &mut Lowering,
+) -> Result<PipelineBuilder> {
+    let PlanNode::Exchange(node) = node else { return Err(wrong_node()) };
+    let input = inputs.take()?;
+    Ok(match &node.routing {
+        Routing::Gather => cx.gather(input),
+        Routing::Merge(keys) => {
+            let types: Vec<_> = node.input.schema().types().cloned().collect();
+            cx.merge(input, &types, keys)
+        }
+        Routing::Any
+        | Routing::Hash(_)
+        | Routing::Range(_)
+        | Routing::Broadcast
+        | Routing::Forward => input,
     })
 }
 

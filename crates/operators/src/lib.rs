@@ -41,10 +41,15 @@ mod spool;
 mod recursion;
 mod table_write;
 mod task_input;
+mod sub;
+mod page_source;
+mod page_sink;
 
 #[cfg(test)]
 mod pipeline_tests;
 #[cfg(test)]
 mod test_kit;
 
+pub use page_sink::{PageEncoding, PageOutput, PageOutputConfig, PageOutputEdge};
+pub use page_source::{PageInput, PageInputConfig};
 pub use registration::{register, registry};

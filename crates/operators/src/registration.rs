@@ -2,8 +2,8 @@
 
 use crate::{
     aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
-    group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, recursion, repeat,
-    row_order, sample, spool, table_scan, table_write, task_input, top_n, unique_id, unnest,
+    group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, page_source, recursion,
+    repeat, sample, spool, sub, table_scan, table_write, task_input, top_n, unique_id, unnest,
     values, window,
 };
 use volley_error::{Error, Result};
@@ -14,7 +14,7 @@ use volley_plan::PlanNode;
 type Lower = fn(&PlanNode, &mut Inputs, &mut Lowering) -> Result<PipelineBuilder>;
 
 /// By the kind of node, see [`PlanNode::kind`].
-const NODES: [(&str, Fusion, Lower); 27] = [
+const NODES: [(&str, Fusion, Lower); 36] = [
     ("TableScan", Fusion::Never, table_scan::lower),
     ("Values", Fusion::Never, values::lower),
     ("Filter", Fusion::Possible, filter_project::lower_filter),
@@ -42,6 +42,15 @@ const NODES: [(&str, Fusion, Lower); 27] = [
     ("WorkingTable", Fusion::Never, recursion::lower_working_table),
     ("TableWrite", Fusion::Never, table_write::lower),
     ("TaskInput", Fusion::Never, task_input::lower),
+    ("Parameter", Fusion::Never, sub::lower_parameter),
+    ("NestedMap", Fusion::Never, sub::lower_nested_map),
+    ("Zip", Fusion::Never, sub::lower_zip),
+    ("Histogram", Fusion::Never, sub::lower_histogram),
+    ("Partition", Fusion::Never, sub::lower_partition),
+    ("Materialize", Fusion::Never, sub::lower_materialize),
+    ("RowScan", Fusion::Never, sub::lower_row_scan),
+    ("Exchange", Fusion::Possible, exchange::lower_uncut),
+    ("PageSource", Fusion::Never, page_source::lower),
 ];
 
 /// How all nodes of the engine run. Nodes of other crates are added with [`LoweringRegistry::add`].
@@ -62,6 +71,7 @@ pub fn register(registry: &mut LoweringRegistry) -> Result<()> {
     }
     registry.skip_input("HashJoin", hash_join::skipped_input)?;
     registry.skip_input("RecursiveUnion", recursion::skipped_input)?;
+    registry.skip_input("NestedMap", sub::skipped_input)?;
     registry.before_plan(dynamic_filters::find);
     registry.before_plan(row_order::find);
     Ok(())

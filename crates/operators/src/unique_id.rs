@@ -19,6 +19,16 @@ use volley_vector::{Batch, Vector};
 #[derive(Debug, Default)]
 pub struct UniqueIdCounter(AtomicI64);
 
+/// The identities that each task of a plan can give.
+const IDS_PER_TASK: i64 = 1 << 40;
+
+impl UniqueIdCounter {
+    /// The identities of the task with this number.
+    pub fn of_task(number: u32) -> UniqueIdCounter {
+        UniqueIdCounter(AtomicI64::new(i64::from(number) * IDS_PER_TASK))
+    }
+}
+
 /// Appends a BIGINT column: every batch takes as many identities from the shared counter as it has
 /// rows.
 pub struct UniqueId {

@@ -5,7 +5,7 @@ mod lower;
 pub(crate) use lower::lower;
 
 use volley_error::{Error, Result};
-use volley_exec::{Operator, OperatorContext, Step, StepContext};
+use volley_exec::{Lowering, Operator, OperatorContext, PipelineBuilder, Step, StepContext};
 use volley_plan::ValuesNode;
 use volley_types::Value;
 use volley_vector::{Batch, Vector};
@@ -37,6 +37,14 @@ impl ValuesSource {
         let rows = Batch::new(columns, node.rows.len());
         Ok(ValuesSource { rows, position: 0, batch_rows: cx.task.batch_rows })
     }
+}
+
+/// A pipeline whose source emits the rows of a batch.
+pub(crate) fn one_batch(name: &'static str, rows: Batch, cx: &mut Lowering) -> PipelineBuilder {
+    cx.source(name, 1, move |cx| {
+        let (rows, batch_rows) = (rows.clone(), cx.task.batch_rows);
+        Ok(Box::new(ValuesSource { rows, position: 0, batch_rows }))
+    })
 }
 
 impl Operator for ValuesSource {

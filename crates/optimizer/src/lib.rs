@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! logical::Plan ── unnest ──> without subqueries ── rules ──> cheaper ── lower ──> plan::PlanNode
+//!                                                       plan::PlanNode ── distribute ──> exchanges
 //! ```
 //!
 //! Read [`optimize`], [`lower`] and [`rules`] first. Unnesting and lowering always happen; every
@@ -16,6 +17,7 @@ mod rules;
 mod unnest;
 mod statistics;
 mod lowering;
+mod distribute;
 mod expr;
 mod columns;
 mod stack;
@@ -25,6 +27,7 @@ mod testing;
 mod tests;
 
 pub use context::OptimizerContext;
+pub use distribute::{DistributionContext, distribute};
 pub use lowering::lower;
 pub use optimize::{RuleInfo, optimize, rules};
 

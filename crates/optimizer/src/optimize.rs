@@ -1,6 +1,6 @@
 //! The order in which a plan is rewritten.
 
-use crate::{OptimizerContext, keys, rules as all, unnest, volatile};
+use crate::{OptimizerContext, distribute, keys, rules as all, unnest, volatile};
 use volley_error::Result;
 use volley_logical::Plan;
 
@@ -23,7 +23,7 @@ pub struct RuleInfo {
     pub description: &'static str,
 }
 
-/// All rules, each once, in the order in which they first run.
+/// All rules, each once, in the order in which they first run; those of distribution come last.
 pub fn rules() -> Vec<RuleInfo> {
     let mut infos: Vec<RuleInfo> = Vec::new();
     for rule in all::SEQUENCE {
@@ -31,6 +31,7 @@ pub fn rules() -> Vec<RuleInfo> {
             infos.push(RuleInfo { name: rule.name, description: rule.description });
         }
     }
+    infos.extend_from_slice(distribute::RULES);
     infos
 }
 

@@ -4,6 +4,7 @@ mod aggregate;
 mod columns;
 mod custom;
 mod join;
+mod sub;
 mod unnest;
 mod window;
 #[cfg(test)]
@@ -12,9 +13,9 @@ mod tests;
 pub use columns::Columns;
 
 use crate::{
-    ExchangeKind, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode, PlanNodeId,
-    ProjectNode, SharedNode, SortKey, TableHandle, TableScanNode, TaskInputNode, TopNNode,
-    UnionNode, UniqueIdNode, ValuesNode,
+    ExchangeKind, ExchangeNode, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode,
+    PlanNodeId, ProjectNode, Routing, SharedNode, SortKey, TableHandle, TableScanNode, TaskCount,
+    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
     nodes::{EnforceSingleRowNode, GroupLimitNode, RepeatNode, SampleMethod, SampleNode},
 };
 use std::sync::Arc;
@@ -330,6 +331,19 @@ impl PlanBuilder {
                 input,
                 kind,
             }))
+        })
+    }
+
+    /// Moves rows between tasks; the plan so far is run by `senders`.
+    pub fn exchange_tasks(
+        self,
+        senders: TaskCount,
+        routing: impl FnOnce(&Columns) -> Result<Routing>,
+    ) -> PlanBuilder {
+        self.wrap(|input, registry| {
+            let routing = routing(&Columns::new(input.schema(), &registry))?;
+            let node_id = PlanNodeId::UNASSIGNED;
+            Ok(PlanNode::Exchange(ExchangeNode { node_id, input, senders, routing }))
         })
     }
 

@@ -1,8 +1,10 @@
 //! Validates a plan that comes from another process.
 
 mod aggregation;
+mod exchange;
 mod graph;
 mod joins;
+mod sub;
 mod window;
 #[cfg(test)]
 mod tests;
@@ -99,10 +101,13 @@ impl PlanNode {
                 ExchangeKind::Hash(keys) => group_keys(keys, &types_of(&node.input)),
                 ExchangeKind::Gather | ExchangeKind::RoundRobin => Ok(()),
             },
+            PlanNode::Exchange(node) => node.routing.check(node.input.schema()),
+            PlanNode::PageSource(node) => sort_keys(&node.merge, &types(&node.schema)),
             PlanNode::RecursiveUnion(node) => {
                 puts_out(&node.schema, node.anchor.schema().types())?;
                 puts_out(&node.schema, node.step.schema().types())
             }
+            PlanNode::Sub(node) => sub::sub(node),
             PlanNode::TableWrite(node) => table_write(node),
             PlanNode::Limit(_)
             | PlanNode::EnforceSingleRow(_)
@@ -189,7 +194,11 @@ fn table_write(node: &TableWriteNode) -> Result<()> {
 }
 
 fn types_of(node: &PlanNode) -> Vec<Type> {
-    node.schema().types().cloned().collect()
+    types(node.schema())
+}
+
+fn types(schema: &Schema) -> Vec<Type> {
+    schema.types().cloned().collect()
 }
 
 fn type_at(types: &[Type], column: usize) -> Result<&Type> {
@@ -198,7 +207,12 @@ fn type_at(types: &[Type], column: usize) -> Result<&Type> {
 
 /// Checks that columns exist and have values that can be equal.
 fn group_keys(keys: &[usize], input: &[Type]) -> Result<()> {
-    keys.iter().try_for_each(|it| comparable(type_at(input, *it)?, CustomOrder::Equality))
+    keys.iter().try_for_each(|it| group_key(type_at(input, *it)?))
+}
+
+/// Checks that values of a type can be equal.
+pub(crate) fn group_key(data_type: &Type) -> Result<()> {
+    comparable(data_type, CustomOrder::Equality)
 }
 
 fn sort_keys(keys: &[SortKey], input: &[Type]) -> Result<()> {

@@ -6,6 +6,8 @@
 //!   Display    an indented tree, as EXPLAIN prints it
 //!   check()    validates a plan from another process
 //!   to_bytes(), from_bytes()   serialization
+//! sub      sub-operators; expand: nodes as compositions of them
+//! DistributedPlan ── fragments of a plan that is cut at its exchanges
 //! PlanBuilder  builds plans without SQL
 //! ```
 //!
@@ -13,8 +15,11 @@
 //! `Arc`, wrapped in [`nodes::SharedNode`]. This crate does not know how nodes run.
 
 pub mod nodes;
+pub mod sub;
+pub mod expand;
 mod node;
 mod node_id;
+mod distributed;
 mod walk;
 mod plan_walk;
 mod dynamic_filter;
@@ -25,18 +30,20 @@ mod save;
 mod builder;
 
 pub use builder::{Columns, PlanBuilder};
+pub use distributed::{DistributedPlan, Fragment, FragmentId, FragmentOutput, TaskCount};
 pub use dynamic_filter::{AppliedFilter, DynamicFilterId, MadeFilter};
 pub use node::PlanNode;
 pub use node_id::PlanNodeId;
 pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode, CustomNodes,
-    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, FilterNode, Frame, FrameBound, FrameOffset,
-    FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode, GroupingSet, HashJoinNode,
-    JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode, MergeKey, NestedLoopJoinNode,
-    OrderByNode, ProjectNode, RangeCondition, ReadCustomNode, RecursiveUnionNode, RepeatNode,
-    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
-    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
-    WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
+    CustomPlanNode, EnforceSingleRowNode, ExchangeKind, ExchangeNode, FilterNode, Frame,
+    FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode,
+    GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode,
+    MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RangeCondition,
+    RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing, SampleMethod,
+    SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TaskInputNode,
+    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
+    WorkingTableNode, WriteTarget,
 };
 pub use plan_walk::PlanWalk;
 pub use walk::Visit;

@@ -1,6 +1,6 @@
 //! The plan node.
 
-use crate::{PlanNodeId, nodes::*};
+use crate::{PlanNodeId, nodes::*, sub::SubNode};
 use std::sync::{Arc, LazyLock};
 use volley_types::Schema;
 
@@ -61,6 +61,12 @@ pub enum PlanNode {
     TableWrite(TableWriteNode),
     /// Rows that are pushed into the running task.
     TaskInput(TaskInputNode),
+    /// Moves rows between tasks.
+    Exchange(ExchangeNode),
+    /// Reads rows that other tasks send.
+    PageSource(PageSourceNode),
+    /// A sub-operator, of which algorithms are composed.
+    Sub(SubNode),
     /// What another crate defines.
     Custom(CustomPlanNode),
 }
@@ -96,6 +102,9 @@ impl PlanNode {
             PlanNode::WorkingTable(node) => node.node_id,
             PlanNode::TableWrite(node) => node.node_id,
             PlanNode::TaskInput(node) => node.node_id,
+            PlanNode::Exchange(node) => node.node_id,
+            PlanNode::PageSource(node) => node.node_id,
+            PlanNode::Sub(node) => node.node_id,
             PlanNode::Custom(node) => node.node_id,
         }
     }
@@ -129,6 +138,9 @@ impl PlanNode {
             PlanNode::WorkingTable(node) => &mut node.node_id,
             PlanNode::TableWrite(node) => &mut node.node_id,
             PlanNode::TaskInput(node) => &mut node.node_id,
+            PlanNode::Exchange(node) => &mut node.node_id,
+            PlanNode::PageSource(node) => &mut node.node_id,
+            PlanNode::Sub(node) => &mut node.node_id,
             PlanNode::Custom(node) => &mut node.node_id,
         }
     }
@@ -164,6 +176,9 @@ impl PlanNode {
             PlanNode::WorkingTable(_) => "WorkingTable",
             PlanNode::TableWrite(_) => "TableWrite",
             PlanNode::TaskInput(_) => "TaskInput",
+            PlanNode::Exchange(_) => "Exchange",
+            PlanNode::PageSource(_) => "PageSource",
+            PlanNode::Sub(node) => node.op.name(),
             PlanNode::Custom(node) => node.node.name(),
         }
     }
@@ -198,6 +213,9 @@ impl PlanNode {
             PlanNode::WorkingTable(node) => &node.schema,
             PlanNode::TableWrite(node) => &node.schema,
             PlanNode::TaskInput(node) => &node.schema,
+            PlanNode::Exchange(node) => node.input.schema(),
+            PlanNode::PageSource(node) => &node.schema,
+            PlanNode::Sub(node) => &node.schema,
             PlanNode::Custom(node) => &node.schema,
         }
     }
@@ -209,7 +227,8 @@ impl PlanNode {
             PlanNode::TableScan(_)
             | PlanNode::Values(_)
             | PlanNode::WorkingTable(_)
-            | PlanNode::TaskInput(_) => Vec::new(),
+            | PlanNode::TaskInput(_)
+            | PlanNode::PageSource(_) => Vec::new(),
             PlanNode::Filter(node) => vec![&node.input],
             PlanNode::Project(node) => vec![&node.input],
             PlanNode::Aggregation(node) => vec![&node.input],
@@ -230,14 +249,27 @@ impl PlanNode {
             PlanNode::UniqueId(node) => vec![&node.input],
             PlanNode::EnforceSingleRow(node) => vec![&node.input],
             PlanNode::LocalExchange(node) => vec![&node.input],
+            PlanNode::Exchange(node) => vec![&node.input],
             PlanNode::Shared(node) => vec![&node.input],
             PlanNode::RecursiveUnion(node) => {
                 let kept = node.kept.iter().map(|it| &it.input);
                 [&node.anchor].into_iter().chain(kept).chain([&node.step]).collect()
             }
             PlanNode::TableWrite(node) => vec![&node.input],
+            PlanNode::Sub(node) => node.inputs.iter().collect(),
             PlanNode::Custom(node) => node.inputs.iter().collect(),
         }
+    }
+
+    /// The node above other inputs with the same columns, in order.
+    pub fn with_inputs(&self, inputs: Vec<Arc<PlanNode>>) -> PlanNode {
+        let (mut node, mut inputs) = (self.clone(), inputs.into_iter());
+        node.for_each_input_mut(&mut |it| {
+            if let Some(input) = inputs.next() {
+                *it = input;
+            }
+        });
+        node
     }
 
     /// Calls `f` for every input.
@@ -246,7 +278,8 @@ impl PlanNode {
             PlanNode::TableScan(_)
             | PlanNode::Values(_)
             | PlanNode::WorkingTable(_)
-            | PlanNode::TaskInput(_) => {}
+            | PlanNode::TaskInput(_)
+            | PlanNode::PageSource(_) => {}
             PlanNode::Filter(node) => f(&mut node.input),
             PlanNode::Project(node) => f(&mut node.input),
             PlanNode::Aggregation(node) => f(&mut node.input),
@@ -279,6 +312,7 @@ impl PlanNode {
             PlanNode::UniqueId(node) => f(&mut node.input),
             PlanNode::EnforceSingleRow(node) => f(&mut node.input),
             PlanNode::LocalExchange(node) => f(&mut node.input),
+            PlanNode::Exchange(node) => f(&mut node.input),
             PlanNode::Shared(node) => f(&mut node.input),
             PlanNode::RecursiveUnion(node) => {
                 f(&mut node.anchor);
@@ -286,6 +320,7 @@ impl PlanNode {
                 f(&mut node.step);
             }
             PlanNode::TableWrite(node) => f(&mut node.input),
+            PlanNode::Sub(node) => node.inputs.iter_mut().for_each(f),
             PlanNode::Custom(node) => node.inputs.iter_mut().for_each(f),
         }
     }

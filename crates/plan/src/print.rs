@@ -59,6 +59,8 @@ impl PlanNode {
             PlanNode::Union(node) => format!("Union inputs={}", node.inputs.len()),
             PlanNode::UniqueId(_) => "UniqueId".to_owned(),
             PlanNode::TaskInput(node) => format!("TaskInput {}", node.node_id),
+            PlanNode::Exchange(node) => format!("Exchange {}", node.routing),
+            PlanNode::PageSource(node) => page_source(node),
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow".to_owned(),
             PlanNode::LocalExchange(node) => match &node.kind {
                 ExchangeKind::Gather => "LocalExchange gather".to_owned(),
@@ -81,9 +83,19 @@ impl PlanNode {
                 }
                 text
             }
+            PlanNode::Sub(node) => node.op.to_string(),
             PlanNode::Custom(node) => node.label(),
         }
     }
+}
+
+fn page_source(node: &PageSourceNode) -> String {
+    let merge = match node.merge.is_empty() {
+        true => String::new(),
+        false => format!(" merge {}", join(&node.merge)),
+    };
+    let output = if node.output == 0 { String::new() } else { format!(" output {}", node.output) };
+    format!("PageSource {}{output}{merge}", node.fragment)
 }
 
 fn table_scan(node: &TableScanNode) -> String {

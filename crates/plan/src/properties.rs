@@ -4,7 +4,7 @@
 //! An order applies to the rows of each driver by itself. A reader that relies on it must know that
 //! the streams of drivers are not combined on the way, or that there is only one stream.
 
-use crate::{ExchangeKind, GeneratorKind, PlanNode, SortKey, UnnestNode, WindowNode};
+use crate::{ExchangeKind, GeneratorKind, PlanNode, Routing, SortKey, UnnestNode, WindowNode};
 use std::sync::Arc;
 use volley_expression::{Expr, ExprKind};
 use volley_types::Value;
@@ -19,6 +19,8 @@ impl PlanNode {
             match node {
                 PlanNode::OrderBy(it) => break it.keys.clone(),
                 PlanNode::TopN(it) => break it.keys.clone(),
+                PlanNode::PageSource(it) => break it.merge.clone(),
+                PlanNode::Exchange(it) => break it.routing.merge_keys().to_vec(),
                 PlanNode::Unnest(it) => break order_of_series(it),
                 // Several streams are gathered.
                 PlanNode::Limit(it) if !it.input.is_one_stream() => break Vec::new(),
@@ -87,6 +89,8 @@ impl PlanNode {
                 | PlanNode::GroupLimit(_)
                 | PlanNode::EnforceSingleRow(_) => return true,
                 PlanNode::LocalExchange(it) => return it.kind == ExchangeKind::Gather,
+                PlanNode::PageSource(it) => return !it.merge.is_empty(),
+                PlanNode::Exchange(it) => return matches!(it.routing, Routing::Merge(_)),
                 PlanNode::Unnest(it) => node = &it.input,
                 _ => match node.input_in_order() {
                     Some(input) => node = input,
@@ -115,6 +119,7 @@ impl PlanNode {
                 }
                 PlanNode::OrderBy(it) => &it.input,
                 PlanNode::LocalExchange(it) => &it.input,
+                PlanNode::Exchange(it) => &it.input,
                 PlanNode::Values(it) => match it.rows.as_slice() {
                     [row] => return row.get(column),
                     _ => return None,

@@ -8,13 +8,17 @@
 //! Positions in a SQL text are not saved. Without the 0 nodes have no ids and dynamic filters, as
 //! in earlier plans: the reader assigns them.
 
-mod codec;
+pub(crate) mod codec;
 mod parts;
 mod nodes;
 mod joins;
 mod groups;
+mod exchange;
+mod sub;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use exchange::{read_routing, write_routing};
 
 use crate::{CustomNodes, PlanNode};
 use codec::{Codec, PlanReader, PlanWriter};

@@ -220,6 +220,7 @@ impl WorkerTask {
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
+            ..TaskPorts::default()
         };
         Ok(TaskConfig {
             plan,

@@ -8,15 +8,26 @@ use volley_logical::Plan;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
 
+/// What EXPLAIN shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainForm {
+    /// The plan.
+    Plan,
+    /// The plan cut into the fragments that tasks run.
+    Distributed,
+    /// The plan, after it ran, with what happened.
+    Analyze,
+}
+
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
     /// Returns rows.
     Query(Query),
-    /// Shows the plan of a statement; with `analyze`, runs it.
+    /// Shows the plan of a statement.
     Explain {
-        /// Whether to run it and show what happened.
-        analyze: bool,
+        /// What is shown of it.
+        form: ExplainForm,
         /// What is explained.
         statement: Box<Statement>,
     },

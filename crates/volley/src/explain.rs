@@ -1,7 +1,7 @@
 //! EXPLAIN and EXPLAIN ANALYZE.
 
 use crate::{
-    ResultStream, Session,
+    ResultStream, Session, distribution,
     planning::{Planned, StatementContext, plan_query},
     statement::copy_plan,
     write::{run_write, write_plan},
@@ -9,16 +9,14 @@ use crate::{
 use std::sync::Arc;
 use volley_catalog::Turn;
 use volley_error::{Error, Result};
-use volley_sql::Statement;
+use volley_sql::{ExplainForm, Statement};
 use volley_types::Schema;
 
-/// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened: a
-/// statement that changes a table changes it.
+/// The plan of a statement, or its fragments, as rows of text; or runs it and adds what happened.
 pub(crate) fn explain(
     session: &Session,
     statement: Statement,
-    analyze: bool,
-    turn: Option<Turn>,
+    form: ExplainForm,
     cx: &StatementContext,
 ) -> Result<ResultStream> {
     let planned = match statement {
@@ -39,7 +37,14 @@ pub(crate) fn explain(
         }
         _ => return Err(Error::unsupported("EXPLAIN of a statement without a query")),
     };
-    let text = if analyze { run_measured(session, planned)? } else { planned.plan.to_string() };
+    let text = match form {
+        ExplainForm::Analyze => run_measured(session, planned)?,
+        ExplainForm::Plan => planned.plan.to_string(),
+        ExplainForm::Distributed => {
+            let settings = session.settings();
+            distribution::fragments(&planned.plan, &planned.tables, &settings)?.to_string()
+        }
+    };
     Ok(ResultStream::of_lines("plan", &text))
 }
 
@@ -48,5 +53,5 @@ fn run_measured(session: &Session, planned: Planned) -> Result<String> {
     let plan = Arc::clone(&planned.plan);
     let mut result = session.start(planned, Schema::default())?;
     while result.next()?.is_some() {}
-    Ok(result.statistics().map_or_else(String::new, |it| it.render(&plan)))
+    Ok(result.render_statistics(&plan))
 }

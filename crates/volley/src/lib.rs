@@ -40,6 +40,7 @@ mod settings;
 mod catalog;
 mod attach;
 mod planning;
+mod distribution;
 mod statement;
 mod write;
 mod held_rows;
@@ -66,7 +67,7 @@ pub use inputs::{Replacement, Replacements, StatementInputs};
 pub use prepared::{Parameter, Prepared};
 pub use result::ResultStream;
 pub use session::Session;
-pub use settings::Settings;
+pub use settings::{ExchangePages, Settings};
 pub use statement::Outcome;
 
 pub use repair::{check_database, salvage_database};

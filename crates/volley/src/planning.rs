@@ -87,7 +87,8 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         query: Arc::clone(&cx.constants),
         column_ids: &cx.column_ids,
         tables: Arc::clone(&cx.catalog) as _,
-        drivers: settings.drivers(),
+        // Tasks share work as drivers do: groups are aggregated in steps.
+        drivers: if settings.tasks > 1 { settings.drivers().max(2) } else { settings.drivers() },
         disabled_rules: settings.disabled_rules,
         always_merges_joins: settings.always_merges_joins,
         always_cascades_sets: settings.always_cascades_sets,

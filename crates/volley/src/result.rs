@@ -4,7 +4,9 @@ use crate::statement::Collected;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
-use volley_state::queue::QueueReader;
+use volley_memory::Reservation;
+use volley_plan::PlanNode;
+use volley_schedule::DistributedQuery;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -21,10 +23,10 @@ pub struct ResultStream {
 enum Rows {
     /// A running query.
     Task(Box<Task>),
-    /// Complete rows, some of them on disk.
-    Held(QueueReader),
-    /// Rows that are there already.
-    Ready(VecDeque<Batch>),
+    /// A query that runs as several tasks.
+    Distributed(Box<DistributedQuery>),
+    /// Rows that are there already, and what they are charged by, if they are.
+    Ready(VecDeque<Batch>, Option<Reservation>),
 }
 
 impl ResultStream {
@@ -32,9 +34,13 @@ impl ResultStream {
         ResultStream::new(schema, Rows::Task(Box::new(task)))
     }
 
-    /// Rows that a statement has held back.
-    pub(crate) fn of_held(schema: Schema, rows: QueueReader) -> ResultStream {
-        ResultStream::new(schema, Rows::Held(rows))
+    pub(crate) fn of_query(schema: Schema, query: DistributedQuery) -> ResultStream {
+        ResultStream::new(schema, Rows::Distributed(Box::new(query)))
+    }
+
+    /// Rows that a statement collected.
+    pub(crate) fn of_collected(rows: Collected) -> ResultStream {
+        ResultStream::new(rows.schema, Rows::Ready(rows.batches.into(), Some(rows.charge)))
     }
 
     /// Rows of text columns.
@@ -83,28 +89,13 @@ impl ResultStream {
     pub fn next(&mut self) -> Result<Option<Batch>> {
         match &mut self.rows {
             Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
-            Rows::Held(rows) => rows.wait_next(None).unwrap_or(Ok(None)),
-            Rows::Ready(batches) => Ok(batches.pop_front()),
-        }
-    }
-
-    /// As [`ResultStream::next`], if there is an answer before `timeout` has passed.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// # fn main() -> volley::Result<()> {
-    /// let mut rows = volley::Session::new()?.sql("SELECT 1")?;
-    /// let batch = rows.next_timeout(Duration::from_secs(60)).transpose()?.flatten();
-    /// assert_eq!(batch.map(|it| it.rows()), Some(1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Option<Batch>>> {
-        match &mut self.rows {
-            Rows::Task(task) => {
-                let next = task.next_timeout(timeout)?;
-                Some(next.and_then(|it| it.map(Batch::loaded).transpose()))
+            Rows::Distributed(query) => query.next()?.map(Batch::loaded).transpose(),
+            Rows::Ready(batches, charge) => {
+                let next = batches.pop_front();
+                if next.is_none() {
+                    *charge = None;
+                }
+                Ok(next)
             }
             Rows::Ready(..) => Some(self.next()),
         }
@@ -187,11 +178,22 @@ impl ResultStream {
         Ok(rows)
     }
 
-    /// What every operator did so far; `None` when no plan runs.
+    /// What every operator did so far; `None` when no plan runs. Of several tasks, the operators of
+    /// all fragments, whose nodes may have equal ids.
     pub fn statistics(&self) -> Option<TaskStatistics> {
         match &self.rows {
             Rows::Task(task) => Some(task.statistics()),
-            Rows::Held(_) | Rows::Ready(_) => None,
+            Rows::Distributed(query) => Some(query.statistics().into_operators()),
+            Rows::Ready(..) => None,
+        }
+    }
+
+    /// The plan, or its fragments, with what every node did so far.
+    pub(crate) fn render_statistics(&self, plan: &PlanNode) -> String {
+        match &self.rows {
+            Rows::Task(task) => task.statistics().render(plan),
+            Rows::Distributed(query) => query.statistics().render(query.plan()),
+            Rows::Ready(..) => String::new(),
         }
     }
 
@@ -215,7 +217,8 @@ impl ResultStream {
     pub fn handle(&self) -> TaskHandle {
         match &self.rows {
             Rows::Task(task) => task.handle(),
-            Rows::Held(_) | Rows::Ready(_) => TaskHandle::default(),
+            Rows::Distributed(query) => query.handle(),
+            Rows::Ready(..) => TaskHandle::default(),
         }
     }
 

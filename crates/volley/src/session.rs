@@ -5,7 +5,7 @@ use crate::{
     attach::Openers,
     cache_settings,
     catalog::SessionHost,
-    catalog_tables::information_schema,
+    distribution, information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
     readers::{add_readers, file_options},
@@ -31,7 +31,8 @@ use volley_exec::{Executor, LoweringRegistry, RowOrder, Task, TaskConfig, TaskPo
 use volley_function::{QueryConstants, Registry};
 use volley_io::{FileSystems, check_process};
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
-use volley_plan::{CustomNodes, PlanNode};
+use volley_plan::{CustomNodes, DistributedPlan, PlanNode};
+use volley_schedule::DistributedQuery;
 use volley_sql::ParsedStatement;
 use volley_state::StateSizes;
 use volley_types::{Field, Schema, Zone};
@@ -640,6 +641,12 @@ impl Session {
         check_process(self.process, "threads of the session")?;
         let settings = self.settings();
         let constants = planned.constants;
+        let schema = shown(schema, &constants.time_zone);
+        let distributed = match settings.tasks {
+            1 => None,
+            _ => Some(distribution::fragments(&planned.plan, &planned.tables, &settings)?),
+        };
+        let distributed = distributed.filter(|it| it.fragments.len() > 1);
         let plan = match settings.saves_plans {
             true => self.plan_from_bytes(&planned.plan.to_bytes()?)?,
             false => planned.plan,
@@ -666,7 +673,19 @@ impl Session {
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
-        Task::start(config, &executor)
+        if let Some(plan) = distributed {
+            let plan = match settings.saves_plans {
+                true => {
+                    let bytes = plan.to_bytes()?;
+                    DistributedPlan::from_bytes(&bytes, &self.registry, &self.custom_nodes)?
+                }
+                false => plan,
+            };
+            let config = distribution::config(plan, config, &settings);
+            let query = DistributedQuery::start(&config, &executor)?;
+            return Ok(ResultStream::of_query(schema, query));
+        }
+        Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
     }
 }
 

@@ -25,6 +25,23 @@ const DRIVER_BYTES: usize = 48 << 20;
 /// unless that leaves fewer drivers than this.
 const DRIVERS_MIN: usize = 2;
 
+/// More tasks than this in one process are a typing error.
+const TASKS_MAX: usize = 64;
+
+/// Decoded bytes of a page of an exchange.
+const PAGE_BYTES_DEFAULT: usize = 1 << 20;
+
+/// How rows cross from task to task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangePages {
+    /// As the batches that they are.
+    Batches,
+    /// As bytes in the native format.
+    Bytes,
+    /// As bytes in Arrow's format.
+    Arrow,
+}
+
 /// The settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -36,6 +53,12 @@ pub struct Settings {
     pub spill_directory: PathBuf,
     /// Most bytes that go there; `None` for no limit.
     pub max_spill_bytes: Option<u64>,
+    /// How many tasks run each fragment of a query; with one, queries are not distributed.
+    pub tasks: usize,
+    /// How rows cross from task to task.
+    pub exchange_pages: ExchangePages,
+    /// Decoded bytes of a page; at least one.
+    pub exchange_page_bytes: usize,
     /// Most rows of a batch; at least one.
     pub batch_rows: usize,
     /// Whether joins, and ORDER BY with LIMIT, filter the scans below them.
@@ -73,7 +96,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: [Setting; 20] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -165,6 +188,28 @@ const SETTINGS: [Setting; 18] = [
         },
     },
     Setting {
+        name: "exchange_pages",
+        description: "how rows cross between tasks: batches, or for tests bytes or arrow",
+        get: |it| match it.exchange_pages {
+            ExchangePages::Batches => "batches".to_owned(),
+            ExchangePages::Bytes => "bytes".to_owned(),
+            ExchangePages::Arrow => "arrow".to_owned(),
+        },
+        set: |it, text| {
+            let _: () = it.exchange_pages = exchange_pages(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "exchange_page_size",
+        description: "size of a page between tasks, such as 1MB",
+        get: |it| format_bytes(it.exchange_page_bytes),
+        set: |it, text| {
+            let _: () = it.exchange_page_bytes = parse_bytes(text)?.max(1);
+            Ok(())
+        },
+    },
+    Setting {
         name: "max_spill_size",
         description: "maximum bytes of spill files, such as 100GB or none",
         get: |it| limit_text(it.max_spill_bytes.map(|it| it as usize)),
@@ -219,6 +264,15 @@ const SETTINGS: [Setting; 18] = [
         },
     },
     Setting {
+        name: "tasks",
+        description: "tasks per fragment of a query; with 1, queries are not distributed",
+        get: |it| it.tasks.to_string(),
+        set: |it, text| {
+            let _: () = it.tasks = number("tasks", text, TASKS_MAX)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "threads",
         description: "threads that run queries; a query uses fewer if memory_limit is small",
         get: |it| it.threads.to_string(),
@@ -245,6 +299,9 @@ impl Default for Settings {
             memory_limit_bytes: default_limit_bytes(),
             spill_directory: env::temp_dir(),
             max_spill_bytes: None,
+            tasks: 1,
+            exchange_pages: ExchangePages::Batches,
+            exchange_page_bytes: PAGE_BYTES_DEFAULT,
             batch_rows: BATCH_ROWS_DEFAULT,
             dynamic_filters: true,
             preserves_insertion_order: true,
@@ -318,6 +375,18 @@ fn truth(name: &str, text: &str) -> Result<bool> {
         "true" | "on" | "1" => Ok(true),
         "false" | "off" | "0" => Ok(false),
         _ => Err(Error::invalid_value(format!("{name} must be true or false: '{text}'"))),
+    }
+}
+
+fn exchange_pages(text: &str) -> Result<ExchangePages> {
+    match text.to_ascii_lowercase().as_str() {
+        "batches" => Ok(ExchangePages::Batches),
+        "bytes" => Ok(ExchangePages::Bytes),
+        "arrow" => Ok(ExchangePages::Arrow),
+        _ => {
+            let message = format!("exchange_pages must be batches, bytes or arrow: '{text}'");
+            Err(Error::invalid_value(message))
+        }
     }
 }
 
@@ -412,6 +481,15 @@ mod tests {
         settings.set("dialect", "Presto").unwrap();
         assert_eq!(settings.get("dialect").unwrap(), "presto");
         assert!(settings.set("dialect", "oracle").is_err());
+        settings.set("tasks", "4").unwrap();
+        assert_eq!(settings.get("tasks").unwrap(), "4");
+        assert!(settings.set("tasks", "0").is_err());
+        assert!(settings.set("tasks", "65").is_err());
+        settings.set("exchange_pages", "BYTES").unwrap();
+        assert_eq!(settings.get("exchange_pages").unwrap(), "bytes");
+        assert!(settings.set("exchange_pages", "stones").is_err());
+        settings.set("exchange_page_size", "64KiB").unwrap();
+        assert_eq!(settings.get("exchange_page_size").unwrap(), "64.0 KiB");
         assert!(settings.set("threads", "0").is_err());
         assert!(settings.set("batch_rows", "many").is_err());
     }

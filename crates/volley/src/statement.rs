@@ -254,8 +254,8 @@ fn execute(
 ) -> Result<Outcome> {
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
-        Statement::Explain { analyze, statement } => {
-            explain::explain(session, *statement, analyze, turn, cx).map(Outcome::Rows)
+        Statement::Explain { form, statement } => {
+            explain::explain(session, *statement, form, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::Write(it) => write::write(session, *it, turn, cx),

@@ -40,10 +40,12 @@ mod size;
 mod decode;
 mod page;
 mod native;
+mod arrow_ipc;
 pub mod presto_page;
 #[cfg(test)]
 mod tests;
 
+pub use arrow_ipc::ArrowFormat;
 pub use decode::decode;
 pub use encode::{Encoder, encode};
 pub use native::NativeFormat;

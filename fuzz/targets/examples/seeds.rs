@@ -1,5 +1,6 @@
 //! Makes `fuzz/corpus/spill`: a few random batches of each list of types.
 //! Makes `fuzz/corpus/presto_page`: likewise, in each compression.
+//! Makes `fuzz/corpus/native_page`: likewise, in both shapes of native pages.
 //! Makes `fuzz/corpus/codec`: a random column of each type in every codec that can hold it.
 //! Makes `fuzz/corpus/delta`: frozen changes of each list of types.
 //! Makes `fuzz/corpus/log`, `manifest` and `zones`: those of a small database.
@@ -14,7 +15,7 @@ use volley_fuzz_targets::{
 use volley_storage::fuzzing;
 use volley_vector::{Batch, random::Generator};
 use volley_wire::{
-    encode,
+    NativeFormat, PageFormat, encode,
     presto_page::{PageCompression, PrestoPageOptions, write_page},
 };
 
@@ -27,7 +28,8 @@ const PLAN_BYTES_MAX: usize = 2500;
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     batches(&corpus.join("spill"))?;
-    pages(&corpus.join("presto_page"))?;
+    presto_pages(&corpus.join("presto_page"))?;
+    native_pages(&corpus.join("native_page"))?;
     columns(&corpus.join("codec"))?;
     databases(&corpus)?;
     plans(&corpus.join("sql"), &corpus.join("plan"))
@@ -47,7 +49,7 @@ fn batches(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn pages(folder: &Path) -> Result<(), Box<dyn Error>> {
+fn presto_pages(folder: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(folder)?;
     let mut random = Generator::new(3);
     for (index, types) in page_types().iter().enumerate() {
@@ -57,6 +59,22 @@ fn pages(folder: &Path) -> Result<(), Box<dyn Error>> {
             let format = PrestoPageOptions { compression, ..PrestoPageOptions::default() };
             write_page(&random.batch(types, rows), &format, &mut bytes)?;
             fs::write(folder.join(format!("{index}_{rows}")), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn native_pages(folder: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(folder)?;
+    let mut random = Generator::new(4);
+    for (index, types) in spill_types().iter().enumerate() {
+        for rows in ROWS {
+            for (format, name) in [(NativeFormat::Plain, "plain"), (NativeFormat::Packed, "packed")]
+            {
+                let mut bytes = vec![u8::try_from(index)?];
+                format.writer(types)?.write(&random.batch(types, rows), &mut bytes)?;
+                fs::write(folder.join(format!("{index}_{rows}_{name}")), bytes)?;
+            }
         }
     }
     Ok(())

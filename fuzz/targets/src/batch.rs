@@ -1,10 +1,12 @@
-//! Batches as bytes, as spill files and Presto's pages hold them.
+//! Batches as bytes, as spill files, pages between tasks and Presto's pages hold them.
 
 use crate::{ROWS_MAX, look_at};
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
+use twox_hash::XxHash3_64;
 use volley_types::{Field, Type};
+use volley_vector::Buffer;
 use volley_wire::{
-    decode, encode,
+    NativeFormat, PageFormat, decode, encode,
     presto_page::{PageCompression, PageReader, PrestoPageOptions, write_page},
 };
 
@@ -23,7 +25,11 @@ static TYPES: LazyLock<Vec<Vec<Type>>> = LazyLock::new(|| {
     ]
 });
 
-/// The lists of types whose batches [`spill`] reads; the first byte says which.
+/// Where a native page has the bytes of its body, and its checksum, which seals what is before it.
+const PAGE_BODY_BYTES: Range<usize> = 16..20;
+const PAGE_CHECKSUM: Range<usize> = 24..32;
+
+/// The lists of types whose batches [`spill`] and [`native_page`] read; the first byte says which.
 pub fn spill_types() -> &'static [Vec<Type>] {
     &TYPES
 }
@@ -91,4 +97,40 @@ pub fn presto_page(bytes: &[u8]) {
             assert_eq!(format!("{:?}", a.to_values()), format!("{:?}", b.to_values()));
         }
     }
+}
+
+/// Decodes a page after its checksum was made right; if it is one, it is the same after it was
+/// written again.
+pub fn native_page(bytes: &[u8]) {
+    let Some((first, bytes)) = bytes.split_first() else { return };
+    let types = &TYPES[usize::from(*first) % TYPES.len()];
+    let mut page = bytes.to_vec();
+    sign(&mut page);
+    let format = NativeFormat::Plain;
+    let Ok(batch) = format.decode(&Buffer::from_vec(page), types) else { return };
+    let valid = batch.validate();
+    assert!(valid.is_ok(), "invalid batch: {valid:?}");
+    if batch.rows() > ROWS_MAX {
+        return;
+    }
+    look_at(&batch);
+    for format in [NativeFormat::Plain, NativeFormat::Packed] {
+        let mut again = Vec::new();
+        let written = format.writer(types).and_then(|mut it| it.write(&batch, &mut again));
+        assert!(written.is_ok(), "not written: {written:?}");
+        let decoded = format.decode(&Buffer::from_vec(again), types);
+        assert!(decoded.is_ok(), "not decoded: {decoded:?}");
+        for (a, b) in batch.columns().iter().zip(decoded.iter().flat_map(|it| it.columns())) {
+            assert_eq!(format!("{:?}", a.to_values()), format!("{:?}", b.to_values()));
+        }
+    }
+}
+
+/// Writes the length and the checksum that the bytes of a page have.
+fn sign(page: &mut [u8]) {
+    let Some((header, body)) = page.split_at_mut_checked(PAGE_CHECKSUM.end) else { return };
+    header[PAGE_BODY_BYTES].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    let seed = XxHash3_64::oneshot(&header[..PAGE_CHECKSUM.start]);
+    let checksum = XxHash3_64::oneshot_with_seed(seed, body);
+    header[PAGE_CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
 }

@@ -6,7 +6,7 @@
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
-//! presto_fragment  the JSON of a plan fragment of Presto: translated, not run
+//! native_page  a page between tasks
 //! codec     the bytes of a column of a segment
 //! delta     frozen changes of a segment
 //! log       records of the log of a database
@@ -31,7 +31,7 @@ mod presto;
 mod query;
 mod text;
 
-pub use batch::{page_types, presto_page, spill, spill_types};
+pub use batch::{native_page, page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
 pub use delta::{DELTA_BASE_ROWS, delta, delta_content};
@@ -60,6 +60,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: [(&str, Target); 11] = [
     ("parquet", parquet),
     ("spill", spill),
+    ("native_page", native_page),
     ("sql", sql),
     ("csv", csv),
     ("json", json),

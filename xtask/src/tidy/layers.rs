@@ -28,6 +28,7 @@ const CRATES: &[(&str, char)] = &[
     ("exec", RUN),
     ("exec-testkit", TEST),
     ("operators", RUN),
+    ("schedule", RUN),
     ("parquet", LEAF),
     ("orc", LEAF),
     ("text", LEAF),

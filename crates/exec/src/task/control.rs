@@ -3,14 +3,19 @@
 use crate::task::TaskShared;
 use std::sync::{Arc, Weak};
 
-/// Stops, pauses and resumes a task, from any thread. Cheap to clone; does not keep the task alive,
-/// and does nothing when it has ended.
+/// Stops, pauses and resumes one task or several, from any thread. Cheap to clone; does not keep
+/// them alive, and does nothing when they have ended.
 #[derive(Clone, Debug, Default)]
-pub struct TaskHandle(Weak<TaskShared>);
+pub struct TaskHandle(Vec<Weak<TaskShared>>);
 
 impl TaskHandle {
     pub(crate) fn new(shared: &Arc<TaskShared>) -> TaskHandle {
-        TaskHandle(Arc::downgrade(shared))
+        TaskHandle(vec![Arc::downgrade(shared)])
+    }
+
+    /// A handle of all tasks of these handles.
+    pub fn of_all(handles: impl IntoIterator<Item = TaskHandle>) -> TaskHandle {
+        TaskHandle(handles.into_iter().flat_map(|it| it.0).collect())
     }
 
     /// Stops the task: it answers the cancelled error from now on, unless it had ended before.
@@ -31,10 +36,8 @@ impl TaskHandle {
     /// As [`TaskHandle::pause`]; when it returns, no driver takes a step any more. Not for the
     /// threads that run drivers.
     pub fn pause_wait(&self) {
-        self.with(|it| {
-            it.pause();
-            it.wait_off_threads();
-        });
+        self.with(TaskShared::pause);
+        self.with(TaskShared::wait_off_threads);
     }
 
     /// Lets a paused task go on.
@@ -44,12 +47,10 @@ impl TaskHandle {
 
     /// Whether the shared state of the task has no other references.
     pub fn is_dead(&self) -> bool {
-        self.0.strong_count() == 0
+        self.0.iter().all(|it| it.strong_count() == 0)
     }
 
-    fn with(&self, act: impl FnOnce(&TaskShared)) {
-        if let Some(shared) = self.0.upgrade() {
-            act(&shared);
-        }
+    fn with(&self, act: impl Fn(&TaskShared)) {
+        self.0.iter().filter_map(Weak::upgrade).for_each(|it| act(&it));
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! add_splits(node, ..)    no_more_splits(node)  ──> table scans that get their splits from outside
 //! input(node): push(..)   finish()              ──> TaskInput nodes
+//! TaskSource                                    ──> PageSource nodes
 //!                                                   pipelines ──> result queue, or a TaskOutput
 //! ```
 
@@ -18,7 +19,7 @@ use std::{
 use volley_connector::Split;
 use volley_error::{Error, Result};
 use volley_memory::Pool;
-use volley_plan::PlanNodeId;
+use volley_plan::{PageSourceNode, PlanNodeId};
 use volley_types::Type;
 
 /// What of a task is connected with the outside, beyond reading its result.
@@ -27,8 +28,35 @@ pub struct TaskPorts {
     /// Table scans whose splits the owner adds ([`Task::add_splits`](crate::Task::add_splits)); the
     /// other scans list their tables' splits.
     pub added_splits: BTreeSet<PlanNodeId>,
+    /// Where the rows of the plan's page sources come from.
+    pub sources: BTreeMap<PlanNodeId, Arc<dyn TaskSource>>,
+    /// The task's number among the tasks that run the same plan, from 0.
+    pub number: u32,
     /// Where the rows of the last pipeline go; `None`: to [`Task::next`](crate::Task::next).
     pub output: Option<Arc<dyn TaskOutput>>,
+}
+
+/// Where rows of other tasks come from, such as the reader of an exchange.
+///
+/// The calls for one task come in this order: `open`, then `source` for each driver.
+pub trait TaskSource: Send + Sync {
+    /// The name of the sources in statistics, such as `page source`.
+    fn name(&self) -> &'static str;
+
+    /// Prepares for sources that return the rows of `node`, in as many drivers as it answers: at
+    /// most `drivers`. Buffers are charged to `pool`.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task does not start.
+    fn open(&self, node: &PageSourceNode, drivers: usize, pool: &Pool) -> Result<usize>;
+
+    /// Makes the source of one driver: an operator that answers output, blocked or finished.
+    ///
+    /// # Errors
+    ///
+    /// Any; the task does not start.
+    fn source(&self, cx: &OperatorContext) -> Result<Box<dyn Operator>>;
 }
 
 /// Where a task's rows go, such as the output buffer of an exchange.
@@ -78,7 +106,8 @@ impl fmt::Debug for TaskPorts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let output = self.output.as_ref().map(|it| it.name());
         let mut ports = f.debug_struct("TaskPorts");
-        ports.field("added_splits", &self.added_splits).field("output", &output).finish()
+        ports.field("added_splits", &self.added_splits).field("number", &self.number);
+        ports.field("sources", &self.sources.keys()).field("output", &output).finish()
     }
 }
 
@@ -100,6 +129,10 @@ impl OpenPorts {
 
     pub(super) fn add_splits(&self, node: PlanNodeId, splits: Vec<Split>) -> Result<()> {
         self.splits.get(&node).ok_or_else(|| no_scan(node))?.add(splits)
+    }
+
+    pub(super) fn split_receiver(&self, node: PlanNodeId) -> Result<Arc<dyn SplitReceiver>> {
+        self.splits.get(&node).cloned().ok_or_else(|| no_scan(node))
     }
 
     pub(super) fn no_more_splits(&self, node: PlanNodeId) -> Result<()> {

@@ -36,7 +36,7 @@ const SCAN: PlanNodeId = PlanNodeId::new(0);
 
 fn fed(tables: &TestTables, scan: PlanNodeId, setup: Setup) -> TaskConfig {
     let config = config(tables.scan("t").build().unwrap(), tables, setup);
-    let ports = TaskPorts { added_splits: BTreeSet::from([scan]), output: None };
+    let ports = TaskPorts { added_splits: BTreeSet::from([scan]), ..TaskPorts::default() };
     TaskConfig { ports, ..config }
 }
 

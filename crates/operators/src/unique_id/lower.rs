@@ -17,7 +17,7 @@ pub(crate) fn lower(
     let PlanNode::UniqueId(_) = node else { return Err(wrong_node()) };
     let mut input = inputs.take()?;
     let partitioned_by = input.partitioned_by.take();
-    let counter = Arc::new(UniqueIdCounter::default());
+    let counter = Arc::new(UniqueIdCounter::of_task(cx.task().ports.number));
     cx.add(&mut input, "unique id", move |_| Ok(Box::new(UniqueId::new(Arc::clone(&counter)))));
     input.partitioned_by = partitioned_by;
     Ok(input)

@@ -23,7 +23,9 @@ pub(super) fn scans_of(
             PlanNode::TableScan(scan) => {
                 scans.extend(scan.columns.get(column).map(|it| (position, *it)));
             }
-            PlanNode::Filter(_) | PlanNode::LocalExchange(_) => rest.push((input(), column)),
+            PlanNode::Filter(_) | PlanNode::LocalExchange(_) | PlanNode::Exchange(_) => {
+                rest.push((input(), column));
+            }
             PlanNode::Union(union) => {
                 rest.extend((0..union.inputs.len()).map(|it| (plan.input(position, it), column)));
             }

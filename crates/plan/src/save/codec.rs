@@ -9,53 +9,53 @@ use volley_types::{Field, Schema, Type};
 use volley_vector::save::{Reader, Writer, corruption};
 
 /// Writes the nodes of a plan.
-pub(super) struct PlanWriter {
-    pub(super) bytes: Writer,
+pub(crate) struct PlanWriter {
+    pub(crate) bytes: Writer,
     /// The numbers of the nodes written, by address.
     numbers: HashMap<*const PlanNode, usize>,
 }
 
 /// Reads the nodes of a plan.
-pub(super) struct PlanReader<'a> {
-    pub(super) bytes: Reader<'a>,
-    pub(super) registry: &'a Registry,
-    pub(super) custom_nodes: &'a CustomNodes,
+pub(crate) struct PlanReader<'a> {
+    pub(crate) bytes: Reader<'a>,
+    pub(crate) registry: &'a Registry,
+    pub(crate) custom_nodes: &'a CustomNodes,
     /// Whether nodes have ids and dynamic filters.
-    pub(super) has_ids: bool,
+    pub(crate) has_ids: bool,
     /// The nodes read, by number.
-    pub(super) nodes: Vec<Arc<PlanNode>>,
+    pub(crate) nodes: Vec<Arc<PlanNode>>,
 }
 
 /// A part of a plan that is written as bytes and read again.
-pub(super) trait Codec: Sized {
+pub(crate) trait Codec: Sized {
     fn write(&self, to: &mut PlanWriter) -> Result<()>;
 
     fn read(from: &mut PlanReader<'_>) -> Result<Self>;
 }
 
 impl PlanWriter {
-    pub(super) fn new(bytes: Writer) -> PlanWriter {
+    pub(crate) fn new(bytes: Writer) -> PlanWriter {
         PlanWriter { bytes, numbers: HashMap::new() }
     }
 
-    pub(super) fn put(&mut self, part: &impl Codec) -> Result<()> {
+    pub(crate) fn put(&mut self, part: &impl Codec) -> Result<()> {
         part.write(self)
     }
 
     /// The number of a variant that holds nothing.
-    pub(super) fn tag(&mut self, variant: u8) -> Result<()> {
+    pub(crate) fn tag(&mut self, variant: u8) -> Result<()> {
         self.bytes.byte(variant);
         Ok(())
     }
 
     /// The number of a variant, and what it holds.
-    pub(super) fn tagged(&mut self, variant: u8, part: &impl Codec) -> Result<()> {
+    pub(crate) fn tagged(&mut self, variant: u8, part: &impl Codec) -> Result<()> {
         self.tag(variant)?;
         self.put(part)
     }
 
     /// The number of a node's variant, its identity, and what it holds.
-    pub(super) fn node(&mut self, variant: u8, id: PlanNodeId, node: &impl Codec) -> Result<()> {
+    pub(crate) fn node(&mut self, variant: u8, id: PlanNodeId, node: &impl Codec) -> Result<()> {
         if !id.is_assigned() {
             let error = Error::invalid_query("a plan node without an id cannot be saved");
             return Err(error.hint("PlanNode::numbered gives each node an id"));
@@ -66,24 +66,24 @@ impl PlanWriter {
     }
 
     /// Gives the next number to a node that was written.
-    pub(super) fn add(&mut self, node: &Arc<PlanNode>) {
+    pub(crate) fn add(&mut self, node: &Arc<PlanNode>) {
         self.numbers.insert(Arc::as_ptr(node), self.numbers.len());
     }
 }
 
 impl PlanReader<'_> {
-    pub(super) fn get<T: Codec>(&mut self) -> Result<T> {
+    pub(crate) fn get<T: Codec>(&mut self) -> Result<T> {
         T::read(self)
     }
 
     /// What is saved only with ids.
-    pub(super) fn get_with_ids<T: Codec + Default>(&mut self) -> Result<T> {
+    pub(crate) fn get_with_ids<T: Codec + Default>(&mut self) -> Result<T> {
         if self.has_ids { self.get() } else { Ok(T::default()) }
     }
 }
 
 /// What is one of a few.
-pub(super) trait EnumCodec: Copy + PartialEq + Sized + 'static {
+pub(crate) trait EnumCodec: Copy + PartialEq + Sized + 'static {
     /// All variants; the position in this list is the encoded number.
     const ALL: &[Self];
 }

@@ -39,6 +39,9 @@ impl Codec for PlanNode {
             PlanNode::TableWrite(node) => to.node(25, node.node_id, node),
             PlanNode::Custom(node) => to.node(26, node.node_id, node),
             PlanNode::TaskInput(node) => to.node(27, node.node_id, node),
+            PlanNode::Exchange(node) => to.node(28, node.node_id, node),
+            PlanNode::PageSource(node) => to.node(29, node.node_id, node),
+            PlanNode::Sub(node) => to.node(30, node.node_id, node),
         }
     }
 
@@ -74,6 +77,9 @@ impl Codec for PlanNode {
             25 => PlanNode::TableWrite(from.get()?),
             26 => PlanNode::Custom(from.get()?),
             27 => PlanNode::TaskInput(from.get()?),
+            28 => PlanNode::Exchange(from.get()?),
+            29 => PlanNode::PageSource(from.get()?),
+            30 => PlanNode::Sub(from.get()?),
             _ => return Err(corruption("unknown plan node")),
         };
         *node.id_mut() = id;

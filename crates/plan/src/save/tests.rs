@@ -1,8 +1,8 @@
 use crate::KeptRows;
 use crate::{
-    Comparison, CustomNode, CustomNodes, GeneratorKind, JoinKind, PlanBuilder, PlanNode,
-    PlanNodeId, RecursiveUnionNode, SampleMethod, TableHandle, TableWriteNode, WorkingTableNode,
-    WriteTarget,
+    Comparison, CustomNode, CustomNodes, FragmentId, GeneratorKind, JoinKind, PageSourceNode,
+    PlanBuilder, PlanNode, PlanNodeId, RangeRouting, RecursiveUnionNode, Routing, SampleMethod,
+    SortKey, TableHandle, TableWriteNode, TaskCount, WorkingTableNode, WriteTarget,
 };
 use std::sync::Arc;
 use volley_error::{Error, ErrorKind, Result};
@@ -112,6 +112,16 @@ fn plans() -> Vec<Arc<PlanNode>> {
         vec![vec![Value::Array([Value::Date(1)].into()), Value::BigInt(2)]],
     );
     let keys: &[(&str, &str)] = &[("n", "n")];
+    let key = SortKey { column: 0, descending: true, nulls_first: false };
+    let bounds = vec![vec![Value::BigInt(1)], vec![Value::Null]];
+    let range = RangeRouting { keys: vec![key], bounds };
+    let pages = PageSourceNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        fragment: FragmentId(3),
+        output: 1,
+        merge: vec![key],
+        schema: schema.clone(),
+    };
     let builders = [
         PlanBuilder::new(&registry())
             .scan_filtered(table, &schema, &["b"], |c| Ok(vec![c.is_null(c.column("a")?)]))
@@ -147,6 +157,9 @@ fn plans() -> Vec<Arc<PlanNode>> {
         numbers(3).unique_id("id").round_robin().enforce_single_row(),
         numbers(3).partition(&["t", "n"]),
         PlanBuilder::new(&registry()).task_input(schema.clone()).limit(0, 1),
+        numbers(2).exchange_tasks(TaskCount::All, |_| Ok(Routing::Any)),
+        numbers(2).exchange_tasks(TaskCount::One, |_| Ok(Routing::Range(range))),
+        PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::PageSource(pages))).limit(0, 1),
         shared.clone().hash_join(JoinKind::RightSemi, shared.clone(), keys).union(vec![shared]),
     ];
     let built = builders.into_iter().map(|it| it.build().unwrap());

@@ -30,9 +30,9 @@ impl<'a> Binder<'a> {
                     _ => it,
                 })?
             }
-            Command::Explain { analyze, command } => {
+            Command::Explain { form, command } => {
                 let statement = Box::new(self.statement(command)?);
-                Statement::Explain { analyze: *analyze, statement }
+                Statement::Explain { form: *form, statement }
             }
             Command::Describe(described) => self.describe(described)?,
             Command::Summarize(described, text) => self.summarize(described, text)?,

@@ -5,7 +5,7 @@ use super::{
     attach::{Attach, attach, detach, is_word},
     create_type::create_type,
     error::ends_statement,
-    explain::explain_options,
+    explain::{ExplainOption, explain_options},
     macros::{CreateMacro, create_macro, is_macro},
     maintenance::{Maintenance, maintenance},
     sequence::{CreateSequence, create_sequence},
@@ -13,14 +13,15 @@ use super::{
     view::{rename_view, renames_view},
     *,
 };
+use crate::ExplainForm;
 
 /// A parsed statement.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
     Sql(Box<Statement>),
-    /// EXPLAIN [ANALYZE] statement.
-    Explain { analyze: bool, command: Box<Command> },
+    /// EXPLAIN [ANALYZE | (DISTRIBUTED)] statement.
+    Explain { form: ExplainForm, command: Box<Command> },
     /// EXPLAIN (TYPE VALIDATE) statement.
     Validate(Box<Command>),
     /// DESCRIBE table or query.
@@ -168,12 +169,15 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
-    let validates = explain_options(parser)?;
+    let option = explain_options(parser)?;
     let command = Box::new(parse(parser, source)?);
-    if validates {
-        return Ok(Command::Validate(command));
-    }
-    Ok(Command::Explain { analyze, command })
+    let form = match option {
+        ExplainOption::Validate => return Ok(Command::Validate(command)),
+        _ if analyze => ExplainForm::Analyze,
+        ExplainOption::Distributed => ExplainForm::Distributed,
+        ExplainOption::Plan => ExplainForm::Plan,
+    };
+    Ok(Command::Explain { form, command })
 }
 
 fn prefetch(parser: &mut Parser<'_>) -> Parsed<Command> {

@@ -19,6 +19,7 @@ mod lambdas;
 mod scale;
 mod scan_filters;
 mod statistics;
+mod tasks;
 mod tpch;
 mod transactions;
 mod windows;

@@ -162,6 +162,23 @@ fn scale_0_1_with_two_threads() {
 }
 
 #[test]
+fn scale_0_01_with_four_tasks() {
+    let session = session("0.01", "2", "1024");
+    session.set("tasks", "4").unwrap();
+    let failures = failures(&session, "0.01");
+    assert!(failures.is_empty(), "{} queries differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn scale_0_1_with_four_tasks_and_pages_as_bytes() {
+    let session = session("0.1", "2", "8192");
+    session.set("tasks", "4").unwrap();
+    session.set("exchange_pages", "bytes").unwrap();
+    let failures = failures(&session, "0.1");
+    assert!(failures.is_empty(), "{} queries differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
 fn scale_0_01_without_any_one_of_the_rules() {
     let session = session("0.01", "2", "1024");
     let mut all = Vec::new();

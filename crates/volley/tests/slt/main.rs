@@ -35,6 +35,9 @@ const TRIED_ONCE: &str = "tests/slt/ddl/sequence.slt";
 /// How often a statement ran out of memory and was tried with more.
 static RETRIES: AtomicUsize = AtomicUsize::new(0);
 
+/// How many parts the corpus has where only a part is run.
+const PARTS: u64 = 6;
+
 type Answer = DBOutput<DefaultColumnType>;
 
 struct Database {
@@ -152,8 +155,30 @@ fn check(settings: &[(&str, &str)]) {
     check_folder(CORPUS, Configuration::new(settings));
 }
 
+/// As [`check`], of one of [`PARTS`] parts of the corpus, if `seed` chooses one.
+fn check_part(settings: &[(&str, &str)], seed: Option<u64>) {
+    check_files(CORPUS, settings, Memory::Unlimited, seed);
+}
+
 /// As [`check`], of a folder of the corpus.
-fn check_folder(folder: &str, configuration: Configuration<'_>) {
+fn check_folder(folder: &str, settings: &[(&str, &str)], memory: Memory) {
+    check_files(folder, settings, memory, None);
+}
+
+fn check_files(folder: &str, settings: &[(&str, &str)], memory: Memory, seed: Option<u64>) {
+    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    std::env::set_current_dir(&root).unwrap();
+    let wanted = std::env::var("SLT").unwrap_or_default();
+    let mut files = Vec::new();
+    collect_files(Path::new(folder), &mut files);
+    files.retain(|it| it.to_string_lossy().contains(&wanted));
+    files.retain(|it| memory != Memory::Tight || it != Path::new(TRIED_ONCE));
+    files.sort();
+    if let Some(seed) = seed {
+        let mut number = 0..;
+        files.retain(|_| number.next().is_some_and(|it: u64| (it + seed).is_multiple_of(PARTS)));
+    }
+    assert!(!files.is_empty() || folder != CORPUS, "no file matches");
     let (mut records, mut failures) = (0, Vec::new());
     let files = files_of(folder);
     let is_run =
@@ -241,6 +266,22 @@ fn the_corpus_holds_with_all_that_can_be_spilled_on_disk() {
 #[test]
 fn the_corpus_holds_with_plans_that_were_bytes() {
     check(&[("threads", "2"), ("batch_rows", "1024"), ("debug_save_plans", "on")]);
+}
+
+/// With 3 tasks, and exchanges whose pages are bytes of at most 3 rows. A part of the corpus, which
+/// `VOLLEY_SLT_SEED` chooses; `VOLLEY_SLT_SEED=all` runs all files.
+#[test]
+fn the_corpus_holds_with_three_tasks() {
+    let settings = [
+        ("threads", "2"),
+        ("batch_rows", "3"),
+        ("tasks", "3"),
+        ("exchange_pages", "bytes"),
+        ("exchange_page_size", "64B"),
+    ];
+    let seed = std::env::var("VOLLEY_SLT_SEED").unwrap_or_else(|_| "1".to_owned());
+    let part = (seed != "all" && std::env::var("SLT").is_err()).then(|| seed.parse().unwrap());
+    check_part(&settings, part);
 }
 
 #[test]

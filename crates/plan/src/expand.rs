@@ -1,0 +1,166 @@
+//! Expansions: relational nodes as compositions of sub-operators.
+//!
+//! ```text
+//! radix_joins          HashJoin(p, b)  ->  NestedMap(Zip(Partition(p), Partition(b)),
+//!                                                    HashJoin(RowScan P, RowScan B))
+//! partitioned_groups   Aggregation(t)  ->  NestedMap(Partition(t), Aggregation(RowScan P))
+//! ```
+//!
+//! Each is a function from data to data, found by its name. Without one, a node runs as today's
+//! operator of its kind.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode,
+    sub::{NestedMap, Parameter, Partition, PartitionFunction, RowScan, SubNode, SubOperator, Zip},
+};
+use std::sync::Arc;
+use volley_error::Result;
+use volley_types::Schema;
+
+/// A way to compose a relational node of sub-operators.
+pub struct Expansion {
+    /// Its name, for switching it on.
+    pub name: &'static str,
+    /// What it does, for people.
+    pub description: &'static str,
+    expand: fn(&PlanNode, &mut Expander) -> Result<Option<PlanNode>>,
+}
+
+/// All expansions but the first form of each node, which is today's operator.
+pub const EXPANSIONS: &[Expansion] = &[
+    Expansion {
+        name: "radix_joins",
+        description: "partitions both inputs of hash joins, and joins each pair of partitions",
+        expand: radix_join,
+    },
+    Expansion {
+        name: "partitioned_groups",
+        description: "partitions the input of aggregations, and aggregates each partition",
+        expand: partitioned_groups,
+    },
+];
+
+/// How nodes are expanded.
+pub struct Expander {
+    /// The names of the expansions that are on.
+    pub expansions: Vec<String>,
+    /// The number of bits of partitions.
+    pub bits: u8,
+    /// The identity of the next map.
+    next_map: u32,
+}
+
+impl Expander {
+    /// Expands with these expansions, into 2 to the power of `bits` partitions.
+    pub fn new(expansions: Vec<String>, bits: u8) -> Expander {
+        Expander { expansions, bits, next_map: 0 }
+    }
+
+    /// The plan with all nodes expanded that an expansion applies to, and new ids. The steps of
+    /// recursions, and the plans of maps, stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// Internal: an expansion whose nodes do not fit.
+    pub fn expand(&mut self, plan: &Arc<PlanNode>) -> Result<Arc<PlanNode>> {
+        let maps = plan.walk().into_iter().filter_map(|it| match it.node {
+            PlanNode::Sub(SubNode { op: SubOperator::NestedMap(map), .. }) => Some(map.id),
+            _ => None,
+        });
+        self.next_map = maps.max().map_or(0, |it| it.wrapping_add(1));
+        let is_closed = |it: &PlanNode| {
+            matches!(it, PlanNode::Shared(_) | PlanNode::RecursiveUnion(_) | PlanNode::Sub(_))
+        };
+        if plan.walk().iter().any(|it| is_closed(it.node)) {
+            // Rewriting shared subplans would copy them.
+            return Ok(Arc::clone(plan));
+        }
+        let mut work = vec![(Arc::clone(plan), false)];
+        let mut done: Vec<Arc<PlanNode>> = Vec::new();
+        while let Some((node, has_inputs)) = work.pop() {
+            let inputs = node.inputs().len();
+            if !has_inputs && inputs > 0 {
+                work.push((Arc::clone(&node), true));
+                work.extend(node.inputs().into_iter().rev().map(|it| (Arc::clone(it), false)));
+                continue;
+            }
+            let inputs = done.split_off(done.len().saturating_sub(inputs));
+            let node = node.with_inputs(inputs);
+            done.push(Arc::new(self.expanded(node)?));
+        }
+        Ok(done.pop().map_or_else(|| Arc::clone(plan), PlanNode::numbered))
+    }
+
+    fn expanded(&mut self, node: PlanNode) -> Result<PlanNode> {
+        for expansion in EXPANSIONS {
+            if self.expansions.iter().any(|it| it == expansion.name)
+                && let Some(expanded) = (expansion.expand)(&node, self)?
+            {
+                return Ok(expanded);
+            }
+        }
+        Ok(node)
+    }
+
+    fn partition(&self, input: &Arc<PlanNode>, keys: &[usize]) -> Result<Arc<PlanNode>> {
+        let (keys, bits) = (keys.to_vec(), self.bits);
+        let function = PartitionFunction::Radix { keys, skipped_bits: 0, bits };
+        let partition = SubOperator::Partition(Partition { function });
+        sub(partition, vec![Arc::clone(input)])
+    }
+
+    /// The map whose tuples are `tuples`; `plan` makes the plan of the rows of a collection.
+    fn map(
+        &mut self,
+        tuples: Arc<PlanNode>,
+        plan: impl FnOnce(&dyn Fn(usize) -> Result<Arc<PlanNode>>) -> Result<PlanNode>,
+    ) -> Result<Option<PlanNode>> {
+        let (id, schema) = (self.next_map, tuples.schema().clone());
+        self.next_map = self.next_map.wrapping_add(1);
+        let plan = plan(&|column| rows_of_parameter(id, &schema, column))?;
+        let map = SubOperator::NestedMap(NestedMap { id });
+        Ok(Some(PlanNode::Sub(SubNode::new(map, vec![tuples, Arc::new(plan)])?)))
+    }
+}
+
+fn rows_of_parameter(map: u32, schema: &Schema, column: usize) -> Result<Arc<PlanNode>> {
+    let parameter = Parameter { map, schema: schema.clone() };
+    let parameter = sub(SubOperator::Parameter(parameter), Vec::new())?;
+    sub(SubOperator::RowScan(RowScan { column }), vec![parameter])
+}
+
+fn sub(op: SubOperator, inputs: Vec<Arc<PlanNode>>) -> Result<Arc<PlanNode>> {
+    Ok(Arc::new(PlanNode::Sub(SubNode::new(op, inputs)?)))
+}
+
+fn radix_join(node: &PlanNode, expander: &mut Expander) -> Result<Option<PlanNode>> {
+    let PlanNode::HashJoin(join) = node else { return Ok(None) };
+    // A null of any build row counts for all probe rows.
+    let is_null_aware =
+        join.null_aware && matches!(join.kind, JoinKind::LeftAnti | JoinKind::LeftMark);
+    if is_null_aware || join.probe_keys.is_empty() {
+        return Ok(None);
+    }
+    let probe = expander.partition(&join.probe, &join.probe_keys)?;
+    let build = expander.partition(&join.build, &join.build_keys)?;
+    let tuples = sub(SubOperator::Zip(Zip), vec![probe, build])?;
+    expander.map(tuples, |rows| {
+        let (probe, build) = (rows(1)?, rows(2)?);
+        Ok(PlanNode::HashJoin(HashJoinNode { probe, build, ..join.clone() }))
+    })
+}
+
+fn partitioned_groups(node: &PlanNode, expander: &mut Expander) -> Result<Option<PlanNode>> {
+    let PlanNode::Aggregation(aggregation) = node else { return Ok(None) };
+    let is_whole = matches!(aggregation.step, AggregateStep::Single | AggregateStep::Final);
+    if !is_whole || aggregation.keys.is_empty() {
+        return Ok(None);
+    }
+    let tuples = expander.partition(&aggregation.input, &aggregation.keys)?;
+    expander.map(tuples, |rows| {
+        Ok(PlanNode::Aggregation(AggregationNode { input: rows(1)?, ..aggregation.clone() }))
+    })
+}

@@ -1,0 +1,24 @@
+//! Runs distributed plans: fragments as tasks, connected by exchanges.
+//!
+//! ```text
+//! DistributedPlan ── start ──> per fragment: tasks on one executor
+//!                              splits ── SplitFeed ──> scans of all tasks
+//!                              PageOutput ── transport ── PageInput
+//!                              last fragment: one task ── next ──> rows
+//! ```
+//!
+//! Read [`DistributedQuery`] first. Invariants: all fragments run at once; the first real cause of
+//! a failure ends all tasks and is what the caller gets; no task outlives the query. This crate
+//! does not know SQL or any platform but the threads of this process.
+
+mod outcome;
+mod splits;
+mod start;
+mod statistics;
+mod query;
+#[cfg(test)]
+mod tests;
+
+pub use query::DistributedQuery;
+pub use start::DistributedConfig;
+pub use statistics::{EdgeStatistics, QueryStatistics};

@@ -1,0 +1,116 @@
+//! A running distributed plan.
+
+use crate::{
+    outcome::Outcome,
+    splits::SplitFeed,
+    statistics::{QueryStatistics, edges},
+};
+use std::{
+    sync::Arc,
+    task::{Poll, Waker},
+    time::Duration,
+};
+use volley_error::{Error, Result};
+use volley_exec::{Task, TaskHandle, TaskStatistics};
+use volley_operators::PageOutput;
+use volley_plan::DistributedPlan;
+use volley_vector::Batch;
+
+/// A distributed plan that runs. Dropping it cancels what still runs and waits until no task does.
+///
+/// The methods are those of [`Task`], for the rows of the last fragment.
+pub struct DistributedQuery {
+    /// The task that returns the result.
+    root: Task,
+    /// The other fragments, in the order of the plan.
+    fragments: Vec<RunningFragment>,
+    outcome: Arc<Outcome>,
+    plan: Arc<DistributedPlan>,
+}
+
+/// The tasks of a fragment.
+#[derive(Default)]
+pub(crate) struct RunningFragment {
+    /// Dropped before the tasks.
+    pub(crate) feeds: Vec<Arc<SplitFeed>>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) outputs: Vec<Arc<PageOutput>>,
+}
+
+impl DistributedQuery {
+    pub(crate) fn new(
+        mut fragments: Vec<RunningFragment>,
+        outcome: Arc<Outcome>,
+        plan: Arc<DistributedPlan>,
+    ) -> Result<DistributedQuery> {
+        let root = fragments.pop().and_then(|mut it| it.tasks.pop());
+        let root = root.ok_or_else(|| Error::internal("a distributed plan without a result"))?;
+        Ok(DistributedQuery { root, fragments, outcome, plan })
+    }
+
+    /// The next batch of the result; waits for it. `None` at the end, when no task runs any more.
+    ///
+    /// # Errors
+    ///
+    /// The first real cause of what went wrong in any task, also on every later call.
+    pub fn next(&self) -> Result<Option<Batch>> {
+        self.finish(self.root.next())
+    }
+
+    /// As [`DistributedQuery::next`], but waits no longer than `timeout`: the outer `None`.
+    pub fn next_timeout(&self, timeout: Duration) -> Option<Result<Option<Batch>>> {
+        self.root.next_timeout(timeout).map(|it| self.finish(it))
+    }
+
+    /// As [`DistributedQuery::next`] without waiting; when pending, `waker` is woken once there is
+    /// more.
+    pub fn poll_next(&self, waker: &Waker) -> Poll<Result<Option<Batch>>> {
+        self.root.poll_next(waker).map(|it| self.finish(it))
+    }
+
+    /// What stops, pauses and resumes all tasks from another thread.
+    pub fn handle(&self) -> TaskHandle {
+        TaskHandle::of_all([&self.root].into_iter().chain(self.others()).map(Task::handle))
+    }
+
+    /// The fragments that run.
+    pub fn plan(&self) -> &Arc<DistributedPlan> {
+        &self.plan
+    }
+
+    /// What every operator of every task did so far, and what crossed the exchanges.
+    pub fn statistics(&self) -> QueryStatistics {
+        let fragments = self.fragments.iter();
+        let tasks =
+            |it: &RunningFragment| TaskStatistics::of_tasks(it.tasks.iter().map(Task::statistics));
+        let edges = fragments.clone().map(|it| edges(&it.outputs)).chain([Vec::new()]);
+        let edges = edges.collect();
+        let fragments = fragments.map(tasks).chain([self.root.statistics()]).collect();
+        QueryStatistics { fragments, edges }
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Task> {
+        self.fragments.iter().flat_map(|it| &it.tasks)
+    }
+
+    /// At the end of the result, ends the other tasks.
+    fn finish(&self, result: Result<Option<Batch>>) -> Result<Option<Batch>> {
+        if matches!(result, Ok(Some(_))) {
+            return result;
+        }
+        if let Err(error) = &result {
+            self.outcome.fail(error.clone());
+        }
+        // Other tasks have nothing left to do: no further row is needed.
+        self.outcome.token().cancel();
+        self.others().for_each(Task::wait_idle);
+        result.map_err(|it| self.outcome.cause(it))
+    }
+}
+
+impl Drop for DistributedQuery {
+    fn drop(&mut self) {
+        // All at once: tasks that are dropped one by one would wait for each other.
+        self.outcome.token().cancel();
+    }
+}
