@@ -18,7 +18,9 @@ extern crate self as volley_exec;
 
 mod operator;
 mod metrics;
+mod timeline;
 mod statistics;
+mod progress;
 mod kept_exprs;
 mod pipeline;
 mod chain;
@@ -46,6 +48,7 @@ pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
 pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use progress::{PipelineProgress, Stage, TaskMonitor, TaskProgress};
 pub use queue_ends::{QueueSink, QueueSource};
 pub use sink::{BatchSink, SinkOperator};
 pub use statistics::{
@@ -53,3 +56,4 @@ pub use statistics::{
 };
 pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts};
 pub use task_input::{InputState, TaskInput};
+pub use timeline::{DriverState, DriverTimeline, MemorySample, TaskTimeline, TimeSegment};

@@ -8,6 +8,24 @@ use volley_logical::Plan;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
 
+/// How EXPLAIN shows a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// An indented tree.
+    #[default]
+    Text,
+    /// A JSON document.
+    Json,
+    /// A page for a browser.
+    Html,
+    /// A graph in the language of Graphviz.
+    Dot,
+    /// A picture of the graph.
+    Svg,
+    /// Events for a viewer of Chrome traces.
+    Trace,
+}
+
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
@@ -17,6 +35,8 @@ pub enum Statement {
     Explain {
         /// Whether to run it and show what happened.
         analyze: bool,
+        /// How the plan is shown.
+        format: ExplainFormat,
         /// What is explained.
         statement: Box<Statement>,
     },

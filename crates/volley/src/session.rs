@@ -7,6 +7,7 @@ use crate::{
     information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
+    profiles::{Profiles, WatchedPlan},
     readers::{add_readers, file_options},
     statement,
     variables::Variable,
@@ -96,6 +97,8 @@ pub struct Session {
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
     /// What SET VARIABLE gave values, by lower-case name.
     variables: Mutex<BTreeMap<String, Variable>>,
+    /// Progress and profiles of its queries.
+    pub(crate) profiles: Arc<Profiles>,
 }
 
 /// What a builder collected for a session.
@@ -171,6 +174,7 @@ impl Session {
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
             variables: Mutex::default(),
+            profiles: Arc::default(),
         })
     }
 
@@ -212,6 +216,7 @@ impl Session {
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
             variables: Mutex::default(),
+            profiles: Arc::default(),
         }
     }
 
@@ -366,7 +371,8 @@ impl Session {
         let schema = plan.schema().clone();
         let tables = Arc::new(PlannedTables::from_tables(tables));
         let constants = self.begin();
-        self.start(Planned { plan, tables, constants, sinks: None }, schema)
+        let (statement, estimates) = ("".into(), Vec::new());
+        self.start(Planned { plan, tables, constants, sinks: None, statement, estimates }, schema)
     }
 
     /// The plan that [`PlanNode::to_bytes`] made bytes of, with the functions, types and nodes that
@@ -611,9 +617,10 @@ impl Session {
     }
 
     /// Starts a plan.
-    pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
+    pub(crate) fn start(&self, mut planned: Planned, schema: Schema) -> Result<ResultStream> {
         check_process(self.process, "threads of the session")?;
         let settings = self.settings();
+        let watched = WatchedPlan::of(&mut planned);
         let constants = planned.constants;
         let schema = shown(schema, &constants.time_zone);
         let plan = match settings.saves_plans {
@@ -638,7 +645,9 @@ impl Session {
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
-        Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
+        let task = Task::start(config, &executor)?;
+        let source = self.watch(&task, watched, settings);
+        Ok(ResultStream::of_task(schema, task, source))
     }
 }
 

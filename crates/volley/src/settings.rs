@@ -61,6 +61,8 @@ pub struct Settings {
     pub dialect: Dialect,
     /// What ORDER BY means where it does not say it.
     pub default_order: DefaultOrder,
+    /// Where the profile of each query is written as a page; `None` for none.
+    pub profile_directory: Option<String>,
 }
 
 /// One setting, for people and for SET.
@@ -71,7 +73,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 17] = [
+const SETTINGS: [Setting; 18] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -181,6 +183,16 @@ const SETTINGS: [Setting; 17] = [
         },
     },
     Setting {
+        name: "profile_directory",
+        description: "folder that gets a page with the profile of each query; none for no pages",
+        get: |it| it.profile_directory.clone().unwrap_or_else(|| "none".to_owned()),
+        set: |it, text| {
+            let is_none = text.is_empty() || text.eq_ignore_ascii_case("none");
+            let _: () = it.profile_directory = (!is_none).then(|| text.to_owned());
+            Ok(())
+        },
+    },
+    Setting {
         name: "query_priority",
         description: "share of the threads' time next to other queries: low, normal, high",
         get: |it| it.query_priority.to_string(),
@@ -246,6 +258,7 @@ impl Default for Settings {
             query_priority: Priority::default(),
             dialect: Dialect::default(),
             default_order: DefaultOrder::default(),
+            profile_directory: None,
         }
     }
 }

@@ -81,13 +81,15 @@ pub(crate) fn write_into(
     let (sink, location) = (TABLE_SINK.to_owned(), table.to_owned());
     let target = WriteTarget { sink, location, options: Vec::new() };
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
-    planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
-        node_id: PlanNodeId::UNASSIGNED,
-        input: planned.plan,
-        target,
-        column_names: columns.fields.iter().map(|it| it.name.clone()).collect(),
-        schema: written.clone(),
-    })));
+    planned.wrap(1, |input| {
+        Arc::new(PlanNode::TableWrite(TableWriteNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            target,
+            column_names: columns.fields.iter().map(|it| it.name.clone()).collect(),
+            schema: written.clone(),
+        }))
+    });
     planned.sinks = Some(Arc::new(OneWriter(Arc::clone(writer))));
     count_of(session.start(planned, written)?)
 }

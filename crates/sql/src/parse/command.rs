@@ -12,14 +12,15 @@ use super::{
     view::{rename_view, renames_view},
     *,
 };
+use crate::ExplainFormat;
 
 /// A parsed statement.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
     Sql(Box<Statement>),
-    /// EXPLAIN [ANALYZE] statement.
-    Explain { analyze: bool, command: Box<Command> },
+    /// EXPLAIN [ANALYZE] [(options)] statement.
+    Explain { analyze: bool, format: ExplainFormat, command: Box<Command> },
     /// EXPLAIN (TYPE VALIDATE) statement.
     Validate(Box<Command>),
     /// DESCRIBE table or query.
@@ -157,12 +158,13 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
-    let validates = explain_options(parser)?;
+    let options = explain_options(parser)?;
     let command = Box::new(parse(parser, source)?);
-    if validates {
+    if options.validates {
         return Ok(Command::Validate(command));
     }
-    Ok(Command::Explain { analyze, command })
+    let analyze = analyze || options.analyze;
+    Ok(Command::Explain { analyze, format: options.format, command })
 }
 
 fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {

@@ -1,39 +1,61 @@
-//! Presto's options of EXPLAIN.
+//! Options of EXPLAIN, also Presto's.
 //!
 //! ```text
+//! EXPLAIN (ANALYZE, FORMAT HTML) statement          runs it and shows what happened
+//! EXPLAIN ANALYZE (FORMAT JSON) statement           the same
 //! EXPLAIN (TYPE LOGICAL, FORMAT TEXT) statement     the plan
 //! EXPLAIN (TYPE VALIDATE) statement                 whether it can be bound
 //! ```
 
 use super::command::Parsed;
+use crate::ExplainFormat;
 use sqlparser::{
+    keywords::Keyword,
     parser::{Parser, ParserError},
     tokenizer::Token,
 };
 
-/// Reads the options, if there are any; whether the statement is only to be checked.
-pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<bool> {
+/// What the options say.
+#[derive(Default)]
+pub(super) struct ExplainOptions {
+    /// ANALYZE.
+    pub(super) analyze: bool,
+    /// TYPE VALIDATE.
+    pub(super) validates: bool,
+    /// FORMAT.
+    pub(super) format: ExplainFormat,
+}
+
+/// Reads the options, if there are any.
+pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions> {
+    let mut options = ExplainOptions::default();
     // What else begins with a parenthesis is a query.
     let is_option = |token: &Token| match token {
         Token::Word(word) => {
-            ["TYPE", "FORMAT"].iter().any(|it| word.value.eq_ignore_ascii_case(it))
+            let names = ["ANALYZE", "TYPE", "FORMAT"];
+            names.iter().any(|it| word.value.eq_ignore_ascii_case(it))
         }
         _ => false,
     };
     let has_options = parser.peek_token_ref().token == Token::LParen
         && is_option(&parser.peek_nth_token_ref(1).token);
     if !has_options {
-        return Ok(false);
+        return Ok(options);
     }
     parser.expect_token(&Token::LParen)?;
-    let options = parser.parse_comma_separated(option)?;
+    parser.parse_comma_separated(|it| option(it, &mut options))?;
     parser.expect_token(&Token::RParen)?;
-    Ok(options.contains(&true))
+    Ok(options)
 }
 
-/// `TYPE kind` or `FORMAT name`; whether it is TYPE VALIDATE.
-fn option(parser: &mut Parser<'_>) -> Parsed<bool> {
+/// `ANALYZE [TRUE | FALSE]`, `TYPE kind` or `FORMAT name`.
+fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
     let name = parser.parse_identifier()?.value.to_ascii_uppercase();
+    if name == "ANALYZE" {
+        options.analyze = !parser.parse_keyword(Keyword::FALSE);
+        let _ = parser.parse_keyword(Keyword::TRUE);
+        return Ok(());
+    }
     let token = parser.peek_token();
     let value = parser.parse_identifier()?.value.to_ascii_uppercase();
     let refused = |why: &str| {
@@ -42,13 +64,21 @@ fn option(parser: &mut Parser<'_>) -> Parsed<bool> {
         Err(ParserError::ParserError(message))
     };
     match (name.as_str(), value.as_str()) {
-        ("TYPE", "VALIDATE") => Ok(true),
-        ("TYPE", "LOGICAL") | ("FORMAT", "TEXT") => Ok(false),
-        ("TYPE", "DISTRIBUTED") => refused("has no meaning: plans run in one process"),
-        ("TYPE", "IO") => refused("is not supported; EXPLAIN shows the tables that are read"),
-        ("FORMAT", "JSON" | "GRAPHVIZ") => refused("is not supported; plans are shown as text"),
-        ("TYPE", _) => parser.expected("LOGICAL or VALIDATE", token),
-        ("FORMAT", _) => parser.expected("TEXT", token),
-        _ => parser.expected("TYPE or FORMAT", token),
+        ("TYPE", "VALIDATE") => options.validates = true,
+        ("TYPE", "LOGICAL") => {}
+        ("TYPE", "DISTRIBUTED") => return refused("has no meaning: plans run in one process"),
+        ("TYPE", "IO") => {
+            return refused("is not supported; EXPLAIN shows the tables that are read");
+        }
+        ("FORMAT", "TEXT") => options.format = ExplainFormat::Text,
+        ("FORMAT", "JSON") => options.format = ExplainFormat::Json,
+        ("FORMAT", "HTML") => options.format = ExplainFormat::Html,
+        ("FORMAT", "DOT" | "GRAPHVIZ") => options.format = ExplainFormat::Dot,
+        ("FORMAT", "SVG") => options.format = ExplainFormat::Svg,
+        ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
+        ("TYPE", _) => return parser.expected("LOGICAL or VALIDATE", token),
+        ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
+        _ => return parser.expected("ANALYZE, TYPE or FORMAT", token),
     }
+    Ok(())
 }
