@@ -1,7 +1,7 @@
 //! The `volley` command: a SQL shell, TPC-H, and a worker for Presto.
 //!
 //! ```text
-//! volley -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
+//! volley [PATH] -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
 //! volley tpch [generate | run]
 //! volley presto-worker --etc DIR (feature presto)
 //! ```
@@ -10,6 +10,7 @@
 
 use args::{Args, Command};
 use clap::Parser;
+use error_text::ErrorStyle;
 use std::process::ExitCode;
 
 mod allocator;
@@ -20,9 +21,18 @@ mod interactive;
 mod interrupt;
 #[cfg(feature = "presto")]
 mod presto;
+mod commands;
+mod open;
+mod options;
+mod output;
+mod pager;
+mod progress_line;
 mod script;
 mod session;
+mod shell;
 mod statement_ends;
+mod variables;
+mod words;
 mod tpch;
 
 fn main() -> ExitCode {
@@ -40,7 +50,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.print();
+            let style = if args.agent { ErrorStyle::Json } else { ErrorStyle::Text };
+            failure.print(style);
             ExitCode::from(failure.status())
         }
     }
@@ -52,7 +63,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         Ok(()) => ExitCode::from(if error.use_stderr() { 2 } else { 0 }),
         Err(output) => {
             let failure = error_text::Failure::of_output(output);
-            failure.print();
+            failure.print(ErrorStyle::Text);
             ExitCode::from(failure.status())
         }
     }
