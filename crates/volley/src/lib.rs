@@ -91,7 +91,7 @@ pub use volley_memory::{
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 /// What a query did, and how it is shown.
-pub use volley_profile::QueryProfile;
+pub use volley_profile::{ProfileNode, QueryProfile, RunProfile};
 pub use volley_sql::{ParsedStatement, parse, split};
 /// What operators keep rows in.
 pub use volley_state as state;

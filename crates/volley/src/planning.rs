@@ -40,11 +40,14 @@ pub(crate) struct StatementContext {
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What it takes until its query runs.
     pub(crate) memory: StatementMemory,
-    /// Its text.
+    /// Its text, or the beginning of a long one, for profiles.
     pub(crate) text: Arc<str>,
     /// Whether plans are to say how many rows are expected.
     estimates_rows: AtomicBool,
 }
+
+/// The most bytes of a statement's text that profiles show.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// What the text, the syntax tree and the plans of a statement take, about.
 pub(crate) struct StatementMemory(Mutex<(usize, Reservation)>);
@@ -72,7 +75,7 @@ impl StatementContext {
             constants,
             catalog,
             memory,
-            text: text.into(),
+            text: text[..text.floor_char_boundary(TEXT_BYTES_MAX)].into(),
             estimates_rows: AtomicBool::new(session.wants_estimates()),
         }
     }

@@ -12,6 +12,7 @@ mod extensions;
 mod file_systems;
 mod function_docs;
 mod lambdas;
+mod profiles;
 mod scale;
 mod scan_filters;
 mod statistics;
