@@ -91,6 +91,19 @@ impl Databases {
         Ok(())
     }
 
+    /// Makes the next opening of each database fast.
+    ///
+    /// # Errors
+    ///
+    /// I/O, out of memory: of the first one that could not be closed.
+    pub fn close(&self) -> Result<()> {
+        let attached = self.attached();
+        let closed = attached
+            .values()
+            .map(|it| it.database.close().map_err(|error| error.at("database", &it.name)));
+        closed.fold(Ok(()), Result::and)
+    }
+
     /// Takes a database away. Statements and transactions that began before go on.
     ///
     /// # Errors

@@ -4,13 +4,18 @@ use crate::format::Format;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// A fast SQL shell over Parquet, CSV and JSON files.
+/// A fast SQL shell over Parquet, CSV and JSON files, and over databases on disk.
 #[derive(Debug, Parser)]
 #[command(name = "volley", bin_name = "volley", version, about)]
 pub struct Args {
-    /// A data file, which becomes a table of its name; a folder of data files; or a database
+    /// A data file, which becomes a table of its name, or the folder of a database, which is made if
+    /// there is none and becomes the default; names of subcommands win, ./tpch is a folder
     #[arg(value_name = "PATH")]
     pub path: Vec<PathBuf>,
+
+    /// Opens the database to read it, while another process may write it
+    #[arg(long, requires = "path")]
+    pub read_only: bool,
 
     /// Runs these statements and exits
     #[arg(short = 'c', value_name = "SQL")]
@@ -102,6 +107,10 @@ pub struct SessionArgs {
 pub enum Command {
     /// Runs the TPC-H queries; generates the data on first use
     Tpch(TpchArgs),
+    /// Verifies every checksum of a database
+    Check(CheckArgs),
+    /// Saves what can be read of a damaged database
+    Salvage(SalvageArgs),
     /// Runs a worker for Presto
     #[cfg(feature = "presto")]
     PrestoWorker(PrestoWorkerArgs),
@@ -114,6 +123,25 @@ pub struct PrestoWorkerArgs {
     /// The folder with config.properties, node.properties and catalog/*.properties
     #[arg(long, value_name = "DIR")]
     pub etc: PathBuf,
+}
+
+/// `volley check`.
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    /// The folder of the database
+    #[arg(value_name = "DIR")]
+    pub database: PathBuf,
+}
+
+/// `volley salvage`.
+#[derive(Debug, clap::Args)]
+pub struct SalvageArgs {
+    /// The folder of the damaged database, which is not changed
+    #[arg(value_name = "DIR")]
+    pub database: PathBuf,
+    /// The folder of the new database
+    #[arg(long, value_name = "DIR2")]
+    pub out: PathBuf,
 }
 
 /// `volley tpch`.
@@ -139,6 +167,15 @@ pub enum TpchCommand {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+    /// Makes the tables in a database
+    Load {
+        /// The scale factor
+        #[arg(long, value_parser = scale, allow_negative_numbers = true)]
+        scale: f64,
+        /// The folder of the database, which is made if it does not exist
+        #[arg(long, value_name = "DIR")]
+        database: PathBuf,
+    },
     /// Runs the queries on existing tables
     Run(RunArgs),
 }
@@ -146,9 +183,8 @@ pub enum TpchCommand {
 /// `volley tpch run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunArgs {
-    /// The folder of the files
-    #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    #[command(flatten)]
+    pub tables: TablesArgs,
     /// Runs this query only; may be repeated
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=22))]
     pub query: Vec<u8>,
@@ -158,6 +194,18 @@ pub struct RunArgs {
     /// Writes the measurements to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// Where the tables of `volley tpch run` are.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct TablesArgs {
+    /// The folder of the files
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The folder of the database, which is opened to be read
+    #[arg(long, value_name = "DIR")]
+    pub database: Option<PathBuf>,
 }
 
 /// A scale factor for which data can be generated.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! volley [PATH] -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
-//! volley tpch [generate | run]
+//! volley tpch [generate | load | run]
+//! volley check DIR | salvage DIR --out DIR2
 //! volley presto-worker --etc DIR (feature presto)
 //! ```
 //!
@@ -15,6 +16,8 @@ use std::process::ExitCode;
 
 mod allocator;
 mod args;
+mod check;
+mod database;
 mod error_text;
 mod format;
 mod interactive;
@@ -27,6 +30,7 @@ mod options;
 mod output;
 mod pager;
 mod progress_line;
+mod salvage;
 mod script;
 mod session;
 mod shell;
@@ -42,6 +46,9 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let done = match &args.command {
+        Some(_) if !args.path.is_empty() => Err(database::misplaced()),
+        Some(Command::Check(check)) => check::main(check, &args.session),
+        Some(Command::Salvage(salvage)) => salvage::main(salvage, &args.session),
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),
         #[cfg(feature = "presto")]
         Some(Command::PrestoWorker(worker)) => presto::main(worker, &args.session),

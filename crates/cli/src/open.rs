@@ -1,52 +1,37 @@
-//! What a path is: a data file, a folder of data files, or a database.
+//! What a path is: a data file or a database.
 
 use crate::{
+    database,
     error_text::Failure,
-    session::{has_data_ending, is_data, register_data},
+    session::{has_data_ending, is_data},
 };
 use std::{io, path::Path};
-use volley::{Error, Session};
+use volley::{Error, Session, connector::WriteAccess};
 
 /// What a path may be.
-const HINT: &str = "name a Parquet, ORC, CSV or JSON file, a folder of such files, or a database";
+const HINT: &str = "name a Parquet, ORC, CSV or JSON file, or the folder of a database";
 
-/// Opens a path: a data file becomes a table of its name, and so does every file in a folder of
-/// data files; anything else is attached as a database, which then is the current one. Answers
-/// what is wrong with files of a folder that cannot be tables: the others can still be asked.
+/// Opens a path: a data file, or the files of a pattern, become a table of that name; anything else
+/// is a database, which is made if there is none and becomes the default.
 ///
 /// # Errors
 ///
 /// A path that is neither, I/O, corruption.
-pub fn open(session: &Session, path: &Path) -> Result<Vec<Failure>, Failure> {
-    let Some(text) = path.to_str() else {
-        let error = Error::invalid_value(format!("a path that is not text: {}", path.display()));
-        return Err(Failure::of_error(&error));
-    };
+pub fn open(session: &Session, path: &Path, access: WriteAccess) -> Result<(), Failure> {
+    let text = database::text(path)?;
     if path.is_file() && is_data(path) || is_pattern(text) {
-        let table = table_name(path);
-        session.register_files(&table, text).map_err(|e| Failure::of_error(&e))?;
-        return Ok(Vec::new());
+        let registered = session.register_files(&table_name(path), text);
+        return registered.map_err(|e| Failure::of_error(&e));
     }
     if !path.exists() && has_data_ending(path) {
         let error = Error::io(text, io::ErrorKind::NotFound.into());
         return Err(Failure::of_error(&error.hint(HINT)));
     }
-    if path.is_dir() && has_data(path) {
-        return register_data(session, path);
+    if path.is_file() {
+        let error = Error::invalid_value(format!("not a file of rows: {text}"));
+        return Err(Failure::of_error(&error.hint(HINT)));
     }
-    attach(session, path, text)?;
-    Ok(Vec::new())
-}
-
-/// Attaches a database and makes it the current one.
-fn attach(session: &Session, path: &Path, text: &str) -> Result<(), Failure> {
-    let name = table_name(path).replace('"', "\"\"");
-    let sql = format!("ATTACH '{}' AS \"{name}\"; USE \"{name}\"", text.replace('\'', "''"));
-    let ran = session.sql(&sql).map(drop);
-    ran.map_err(|e| {
-        let error = if e.hint_text().is_none() { e.hint(HINT) } else { e };
-        Failure::of_error(&error.at("path", text))
-    })
+    database::open(session, path, access)
 }
 
 /// The name of a path without its ending.
@@ -58,12 +43,6 @@ fn table_name(path: &Path) -> String {
 
 fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[']) && !Path::new(text).exists()
-}
-
-/// Whether a folder has a data file, or a folder of data files.
-fn has_data(folder: &Path) -> bool {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|it| it.path()).any(|it| is_data(&it))
 }
 
 #[cfg(test)]
@@ -78,12 +57,11 @@ mod tests {
             std::fs::write(at(name), "a,b\n1,x\n").unwrap();
         }
         let session = Session::new().unwrap();
-        assert!(open(&session, &at("sales.csv")).unwrap().is_empty());
+        let open = |path: &Path| open(&session, path, WriteAccess::ReadWrite).unwrap();
+        open(&at("sales.csv"));
         assert_eq!(session.sql("FROM sales").unwrap().collect_values().unwrap().len(), 1);
-        assert!(open(&session, &at("*.csv")).unwrap().is_empty());
+        open(&at("*.csv"));
         assert_eq!(session.sql("FROM data").unwrap().collect_values().unwrap().len(), 2);
-        assert!(open(&session, dir.path()).unwrap().is_empty());
-        assert_eq!(session.sql("FROM more").unwrap().collect_values().unwrap().len(), 1);
     }
 
     #[test]
@@ -93,7 +71,7 @@ mod tests {
         std::fs::write(&text, "no data").unwrap();
         let session = Session::new().unwrap();
         for path in [text, dir.path().join("none.csv")] {
-            let failure = open(&session, &path).unwrap_err();
+            let failure = open(&session, &path, WriteAccess::ReadWrite).unwrap_err();
             assert!(failure.text().starts_with("error: "), "{}", failure.text());
             assert!(failure.text().contains("hint: "), "{}", failure.text());
         }

@@ -21,11 +21,20 @@ use std::{
     path::Path,
     sync::Arc,
 };
-use volley::{Error, ErrorKind};
+use volley::{Error, ErrorKind, connector::WriteAccess};
 
 /// `volley` without a subcommand.
 pub fn main(args: &Args) -> Result<(), Failure> {
-    let mut shell = shell(args)?;
+    let shell = shell(args)?;
+    let session = Arc::clone(&shell.session);
+    let ran = run_all(shell, args);
+    // An error of a statement tells more than one of the end.
+    let closed = session.close().map_err(|e| Failure::of_error(&e));
+    ran.and(closed)
+}
+
+/// Runs the statements that the command line names.
+fn run_all(mut shell: Shell, args: &Args) -> Result<(), Failure> {
     if args.sql.is_empty() && args.file.is_empty() {
         if io::stdin().is_terminal() {
             shell.origin = Origin::Prompt;
@@ -52,16 +61,14 @@ pub fn main(args: &Args) -> Result<(), Failure> {
 fn shell(args: &Args) -> Result<Shell, Failure> {
     let session = Arc::new(session::open(&args.session)?);
     interrupt::cancel_on_interrupt(&session);
-    let warn = |problems: Vec<Failure>| {
-        for problem in problems {
+    for dir in &args.data {
+        for problem in session::register_data(&session, dir)? {
             eprint!("warning: {}", problem.text().trim_start_matches("error: "));
         }
-    };
-    for dir in &args.data {
-        warn(session::register_data(&session, dir)?);
     }
+    let access = if args.read_only { WriteAccess::ReadOnly } else { WriteAccess::ReadWrite };
     for path in &args.path {
-        warn(open(&session, path)?);
+        open(&session, path, access)?;
     }
     let mut variables = Variables::default();
     for text in &args.var {

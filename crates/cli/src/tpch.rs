@@ -1,7 +1,8 @@
-//! `volley tpch`: generates the data and runs the queries.
+//! `volley tpch`: generates the data, loads it into a database, and runs the queries.
 
 use crate::{
-    args::{RunArgs, SessionArgs, TpchArgs, TpchCommand},
+    args::{RunArgs, SessionArgs, TablesArgs, TpchArgs, TpchCommand},
+    database,
     error_text::Failure,
     interrupt,
     progress_line::{ProgressLine, share_text},
@@ -15,9 +16,10 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use volley::{Error, ErrorKind};
+use volley::{Error, ErrorKind, connector::WriteAccess};
 
 mod checksum;
+mod load;
 mod report;
 mod run;
 
@@ -30,10 +32,12 @@ pub fn main(args: &TpchArgs, session_args: &SessionArgs) -> Result<(), Failure> 
                 eprintln!("making TPC-H data of scale {} in {}", args.scale, data.display());
                 generate(args.scale, &data, session_args)?;
             }
-            let run = RunArgs { data, query: Vec::new(), runs: 1, json: None };
+            let tables = TablesArgs { data: Some(data), database: None };
+            let run = RunArgs { tables, query: Vec::new(), runs: 1, json: None };
             run_queries(&run, session_args)
         }
         Some(TpchCommand::Generate { scale, out }) => generate(*scale, out, session_args),
+        Some(TpchCommand::Load { scale, database }) => load::load(*scale, database, session_args),
         Some(TpchCommand::Run(run)) => run_queries(run, session_args),
     }
 }
@@ -55,14 +59,17 @@ fn generate(scale: f64, out: &Path, session_args: &SessionArgs) -> Result<(), Fa
 }
 
 fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure> {
-    if !args.data.is_dir() {
-        let error = Error::io(args.data.display(), io::ErrorKind::NotFound.into());
-        return Err(Failure::of_error(&error.hint("make it with volley tpch generate")));
-    }
     let session = Arc::new(session::open(session_args)?);
     interrupt::cancel_on_interrupt(&session);
-    if let Some(problem) = session::register_data(&session, &args.data)?.into_iter().next() {
-        return Err(problem);
+    if let Some(folder) = &args.tables.database {
+        check_exists(folder, "make it with volley tpch load")?;
+        database::open(&session, folder, WriteAccess::ReadOnly)?;
+    }
+    if let Some(data) = &args.tables.data {
+        check_exists(data, "make it with volley tpch generate")?;
+        if let Some(problem) = session::register_data(&session, data)?.into_iter().next() {
+            return Err(problem);
+        }
     }
     let queries: Vec<u8> =
         if args.query.is_empty() { (1..=22).collect() } else { args.query.clone() };
@@ -79,6 +86,14 @@ fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure
         written.map_err(|e| Failure::of_error(&Error::io(path.display(), e)))?;
     }
     Ok(())
+}
+
+fn check_exists(folder: &Path, hint: &'static str) -> Result<(), Failure> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let error = Error::io(folder.display(), io::ErrorKind::NotFound.into());
+    Err(Failure::of_error(&error.hint(hint)))
 }
 
 /// Steps of which a number is done.

@@ -166,12 +166,12 @@ fn safe_shells_reach_nothing() {
 }
 
 #[test]
-fn a_path_opens_a_file_or_folder_and_subcommands_win() {
+fn a_path_opens_files_and_subcommands_win() {
     let dir = folder();
     fs::create_dir(dir.path().join("tpch")).unwrap();
     fs::write(dir.path().join("tpch/data.csv"), "a\n1\n").unwrap();
     let sql = ["--format", "csv", "-c", "FROM data"];
-    for path in ["tpch/data.csv", "./tpch", "tpch/*.csv"] {
+    for path in ["tpch/data.csv", "tpch/*.csv"] {
         let (out, err, status) = run(dir.path(), &[&[path], &sql[..]].concat());
         let table_name = err.contains("no such table");
         assert!(!table_name && status == 0 && out == "a\n1\n", "{path}: {out}{err}");

@@ -150,6 +150,12 @@ impl Snapshot for MemorySnapshot {
         let missing = || Error::invalid_query("the sequence does not exist any more");
         Ok(found.ok_or_else(missing)?.take(numbers))
     }
+
+    fn next_number(&self, sequence: SequenceId) -> Result<Option<i64>> {
+        let found = self.0.numbers.get(&sequence);
+        let missing = || Error::invalid_query("the sequence does not exist any more");
+        Ok(found.ok_or_else(missing)?.next())
+    }
 }
 
 #[derive(Debug)]

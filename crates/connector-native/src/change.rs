@@ -16,9 +16,6 @@ use volley_storage::{
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector};
 
-/// This many rows are written as segments at once.
-const BULK_ROWS: usize = 64 << 10;
-
 /// Rows are not inserted behind a segment with this many rows, but into a new one.
 const TAIL_ROWS: u32 = 64 << 10;
 
@@ -142,7 +139,7 @@ pub(crate) fn insert(
 ) -> Result<()> {
     let rows: usize = batches.iter().map(Batch::rows).sum();
     let (table, types) = (change.table.id, Arc::clone(&change.table.types));
-    if rows >= BULK_ROWS {
+    if rows >= storage.bulk_rows() {
         let mut writer = SegmentWriter::new(storage.files(), table, &types, storage.pool());
         for batch in &batches {
             writer.write(batch)?;

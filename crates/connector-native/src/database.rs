@@ -8,11 +8,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 use volley_connector::{
-    Access, CatalogSnapshot, Database, SequenceId, Snapshot, Table, TableId, Transaction, WriteLock,
+    Access, CatalogSnapshot, Database, DatabaseSize, Maintenance, SequenceId, Snapshot,
+    StoredBlock, Table, TableId, Transaction, WriteAccess, WriteLock,
 };
 use volley_error::{Error, ErrorKind, Result};
-use volley_memory::Pool;
-use volley_storage::{BlockInfo, Changes, CheckReport, LocalStore, Storage, StorageOptions, Store};
+use volley_memory::{Pool, check_cancelled};
+use volley_storage::{BULK_ROWS, Changes, CheckReport, LocalStore, Storage, StorageOptions, Store};
 use volley_types::TypeRegistry;
 
 /// Changes in memory take at most one of this many bytes of the memory limit.
@@ -23,7 +24,7 @@ const DELTA_BYTES: usize = 1 << 30;
 
 /// A database on disk. Cheap to clone; clones are the same database.
 ///
-/// What a commit that returned has changed is durable. [`NativeDatabase::close`] makes the next
+/// What a commit that returned has changed is durable. [`Database::close`] makes the next
 /// opening fast; without it, the log is replayed.
 #[derive(Clone, Debug)]
 pub struct NativeDatabase(Arc<Shared>);
@@ -34,65 +35,75 @@ pub(crate) struct Shared {
     turns: Mutex<BTreeMap<TableId, Weak<WriteLock>>>,
 }
 
+/// What opening a database needs.
+#[derive(Clone, Debug)]
+pub struct NativeOptions {
+    /// Read only: no lock is taken, nothing is created or written, and another process may write
+    /// the database. Each snapshot is that of its last commit.
+    pub access: WriteAccess,
+    /// Inserts of at least this many rows become segments at once; smaller ones are kept as changes
+    /// of segments. [`BULK_ROWS`] suits most.
+    pub bulk_rows: usize,
+    /// What memory is charged to.
+    pub pool: Pool,
+    /// The types that tables may have.
+    pub types: Arc<TypeRegistry>,
+}
+
 impl NativeDatabase {
     /// Opens the database in a folder of the local file system; makes one if there is none. Memory
     /// is charged to `pool`.
     ///
     /// # Errors
     ///
-    /// I/O: among others, another process has it open. Corruption: a file was damaged.
-    /// Unsupported: a database of a newer version.
+    /// I/O: among others, another process has it open, or the folder has files of another kind.
+    /// Corruption: a file was damaged. Unsupported: a database of a newer version.
     pub fn open(
         folder: impl AsRef<Path>,
         pool: &Pool,
         types: Arc<TypeRegistry>,
     ) -> Result<NativeDatabase> {
-        let store = LocalStore::open(folder.as_ref())?;
-        NativeDatabase::open_store(Arc::new(store), pool, types)
+        NativeDatabase::open_with(folder, NativeOptions::new(pool, types))
     }
 
-    /// As [`NativeDatabase::open`], in any store.
+    /// As [`NativeDatabase::open`], with options.
     ///
     /// # Errors
     ///
-    /// As [`NativeDatabase::open`].
-    pub fn open_store(
-        store: Arc<dyn Store>,
-        pool: &Pool,
-        types: Arc<TypeRegistry>,
-    ) -> Result<NativeDatabase> {
+    /// As [`NativeDatabase::open`]; if it is opened read only, also that there is no database.
+    pub fn open_with(folder: impl AsRef<Path>, options: NativeOptions) -> Result<NativeDatabase> {
+        let folder = folder.as_ref();
+        let store = match options.access {
+            WriteAccess::ReadOnly => LocalStore::open_read_only(folder),
+            WriteAccess::ReadWrite => {
+                LocalStore::check_new(folder).and_then(|()| LocalStore::open(folder))
+            }
+        };
+        let opened = store.and_then(|it| NativeDatabase::open_store(Arc::new(it), options));
+        opened.map_err(|it| it.at("database", folder.display()))
+    }
+
+    /// As [`NativeDatabase::open_with`], in any store.
+    ///
+    /// # Errors
+    ///
+    /// As [`NativeDatabase::open_with`].
+    pub fn open_store(store: Arc<dyn Store>, options: NativeOptions) -> Result<NativeDatabase> {
         let mut salt = [0; 8];
         getrandom::fill(&mut salt).map_err(|it| {
             Error::new(ErrorKind::Io, format!("the system has no random numbers: {it}"))
         })?;
+        let NativeOptions { access, bulk_rows, pool, types } = options;
         let pool = pool.child("database on disk");
         let limit = pool.limit_bytes();
         let delta_bytes = if limit == usize::MAX { DELTA_BYTES } else { limit / DELTA_PART };
         let salt = u64::from_le_bytes(salt);
-        let storage = Storage::open(store, StorageOptions { pool, delta_bytes, types, salt })?;
+        let options = StorageOptions { pool, delta_bytes, types, salt, bulk_rows };
+        let storage = match access {
+            WriteAccess::ReadWrite => Storage::open(store, options)?,
+            WriteAccess::ReadOnly => Storage::open_read_only(store, options)?,
+        };
         Ok(NativeDatabase(Arc::new(Shared { storage, turns: Mutex::default() })))
-    }
-
-    /// Writes a manifest of what is committed, so that the log before is not needed any more.
-    ///
-    /// # Errors
-    ///
-    /// I/O, out of memory.
-    pub fn checkpoint(&self) -> Result<()> {
-        self.0.storage.checkpoint()
-    }
-
-    /// Writes all segments of a table with changes again, and then a checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// I/O, corruption, out of memory; invalid query: no such table.
-    pub fn vacuum(&self, table: TableId) -> Result<()> {
-        let version = self.0.storage.snapshot();
-        for segment in &version.table(table)?.segments {
-            self.0.storage.propagate(table, segment.segment.id())?;
-        }
-        self.checkpoint()
     }
 
     /// Reads all blocks, to find damage.
@@ -104,22 +115,22 @@ impl NativeDatabase {
         self.0.storage.check()
     }
 
-    /// The blocks of a table's segments, for `storage_info`.
-    ///
-    /// # Errors
-    ///
-    /// Invalid query: no such table. I/O, corruption.
-    pub fn blocks(&self, table: TableId) -> Result<Vec<BlockInfo>> {
-        self.0.storage.blocks(table)
+    /// Writes all segments of a table with changes again.
+    fn propagate(&self, table: TableId) -> Result<()> {
+        let version = self.0.storage.snapshot();
+        for segment in &version.table(table)?.segments {
+            check_cancelled()?;
+            self.0.storage.propagate(table, segment.segment.id())?;
+        }
+        Ok(())
     }
+}
 
-    /// Makes the next opening as fast as possible. The database can be used afterwards.
-    ///
-    /// # Errors
-    ///
-    /// As [`NativeDatabase::checkpoint`].
-    pub fn close(&self) -> Result<()> {
-        self.0.storage.close()
+impl NativeOptions {
+    /// To read and write.
+    pub fn new(pool: &Pool, types: Arc<TypeRegistry>) -> NativeOptions {
+        let (access, pool) = (WriteAccess::ReadWrite, pool.clone());
+        NativeOptions { access, bulk_rows: BULK_ROWS, pool, types }
     }
 }
 
@@ -138,11 +149,13 @@ impl Shared {
 
 impl Database for NativeDatabase {
     fn snapshot(&self) -> Result<Arc<dyn Snapshot>> {
+        self.0.storage.refresh()?;
         let changes = Arc::new(Changes::new(self.0.storage.snapshot()));
         Ok(Arc::new(NativeSnapshot::new(Arc::clone(&self.0.storage), changes)))
     }
 
     fn begin(&self, access: Access) -> Result<Box<dyn Transaction>> {
+        self.0.storage.refresh()?;
         let turn = match access {
             Access::Any => None,
             Access::OneTable(table) => Some((table, self.0.lock(table).acquire()?)),
@@ -152,6 +165,36 @@ impl Database for NativeDatabase {
             open.version().table(*table)?;
         }
         Ok(Box::new(NativeTransaction::new(open, turn)))
+    }
+
+    fn maintain(&self, work: Maintenance) -> Result<()> {
+        match work {
+            Maintenance::Checkpoint => {}
+            Maintenance::Vacuum(Some(table)) => self.propagate(table)?,
+            Maintenance::Vacuum(None) => {
+                let version = self.0.storage.snapshot();
+                version.tables.keys().try_for_each(|it| match self.propagate(*it) {
+                    // It was dropped meanwhile.
+                    Err(_) if !self.0.storage.snapshot().tables.contains_key(it) => Ok(()),
+                    done => done,
+                })?;
+            }
+        }
+        self.0.storage.checkpoint()
+    }
+
+    fn close(&self) -> Result<()> {
+        self.0.storage.close()
+    }
+
+    fn size(&self) -> Result<DatabaseSize> {
+        self.0.storage.refresh()?;
+        self.0.storage.size()
+    }
+
+    fn stored_blocks(&self, table: TableId) -> Result<Vec<StoredBlock>> {
+        self.0.storage.refresh()?;
+        self.0.storage.blocks(table)
     }
 }
 
@@ -189,6 +232,12 @@ impl Snapshot for NativeSnapshot {
         let found = self.changes.numbers(sequence);
         let missing = || Error::invalid_query("the sequence does not exist any more");
         self.storage.take_numbers(sequence, found.ok_or_else(missing)?, numbers)
+    }
+
+    fn next_number(&self, sequence: SequenceId) -> Result<Option<i64>> {
+        let found = self.changes.numbers(sequence);
+        let missing = || Error::invalid_query("the sequence does not exist any more");
+        Ok(found.ok_or_else(missing)?.next())
     }
 }
 

@@ -19,8 +19,11 @@ mod statistics;
 mod split;
 mod scan;
 mod source;
+mod salvage;
 #[cfg(test)]
 mod tests;
 
-pub use database::NativeDatabase;
+pub use database::{NativeDatabase, NativeOptions};
+pub use salvage::{SalvageReport, SalvagedTable, check_folder, salvage};
 pub use table::CONNECTOR;
+pub use volley_storage::CheckReport;

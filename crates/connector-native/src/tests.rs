@@ -2,8 +2,9 @@ use super::*;
 use std::{collections::BTreeMap, path::Path, sync::Arc, task::Waker};
 use tempfile::tempdir;
 use volley_connector::{
-    Access, ColumnDefinition, Database, Definition, KeyDefinition, RowChanges, RowUpdates, Scan,
-    ScanMetrics, ScanRequest, SourceStep, SplitStep, Table, TableDefinition, TableId, Transaction,
+    Access, ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, RowChanges,
+    RowUpdates, Scan, ScanMetrics, ScanRequest, SourceStep, SplitStep, Table, TableDefinition,
+    TableId, Transaction,
 };
 use volley_connector_testkit::{database, rows};
 use volley_expression::Expr;
@@ -22,7 +23,7 @@ fn a_database_on_disk_conforms() {
     let folder = tempdir().unwrap();
     let native = open(folder.path());
     database(&native);
-    native.checkpoint().unwrap();
+    native.maintain(Maintenance::Checkpoint).unwrap();
     database(&native);
     drop(native);
     let native = open(folder.path());
@@ -107,8 +108,8 @@ fn random_changes_of_all_types_survive_restarts_and_jobs() {
         for _ in 0..14 {
             change(&native, id, &types, &mut random, &mut model);
             match random.below(5) {
-                0 => native.checkpoint().unwrap(),
-                1 => native.vacuum(id).unwrap(),
+                0 => native.maintain(Maintenance::Checkpoint).unwrap(),
+                1 => native.maintain(Maintenance::Vacuum(Some(id))).unwrap(),
                 2 => {
                     drop(native);
                     native = open(folder.path());
@@ -365,7 +366,7 @@ fn keys_are_found_in_segments_and_changes() {
         insert(&native, id, vec![batch(key..key + 1)]);
         refused(&native, key..key + 1);
     }
-    native.vacuum(id).unwrap();
+    native.maintain(Maintenance::Vacuum(Some(id))).unwrap();
     for key in [5, 6, 7, 70_003, 90_000] {
         refused(&native, key..key + 1);
     }
@@ -394,7 +395,7 @@ fn batches_of_any_size_have_the_same_rows() {
     transaction.commit().unwrap();
     let mut random = Generator::new(3);
     insert(&native, id, vec![random.batch(&types, 3000)]);
-    native.vacuum(id).unwrap();
+    native.maintain(Maintenance::Vacuum(Some(id))).unwrap();
     insert(&native, id, vec![random.batch(&types, 50)]);
     let ids: Vec<i64> = with_ids(&table(&native, id)).into_keys().step_by(5).collect();
     let mut transaction = begin(&native);

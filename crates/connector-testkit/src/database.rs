@@ -9,8 +9,8 @@ use crate::{
     turns,
 };
 use volley_connector::{
-    ColumnDefinition, Database, Definition, KeyDefinition, ObjectKind, RowChanges, TableDefinition,
-    TableId, Transaction,
+    ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, ObjectKind, RowChanges,
+    TableDefinition, TableId, Transaction,
 };
 use volley_error::ErrorKind;
 use volley_memory::Pool;
@@ -29,6 +29,7 @@ pub fn database(database: &dyn Database) {
     rows.stay_after_failures();
     rows.conflict();
     rows.keep_their_promises();
+    rows.outlive_maintenance();
     turns::take_turns(database);
     let definitions = Definitions { database };
     definitions.change_schemas();
@@ -52,6 +53,35 @@ impl Rows<'_> {
 
     fn check(&self, table: TableId, expected: &[(i64, Option<i64>)]) {
         assert_eq!(committed(self.database, table), expected);
+    }
+
+    /// Maintenance changes no answer, and succeeds where it means nothing.
+    fn outlive_maintenance(&self) {
+        let table = make(self.database, "kept", &[(1, Some(10)), (2, None), (3, Some(30))]);
+        let mut transaction = begin(self.database);
+        let changes = removed(&*transaction.snapshot(), table, &[2]);
+        done(transaction.change(table, changes));
+        for work in [
+            Maintenance::Checkpoint,
+            Maintenance::Vacuum(Some(table)),
+            Maintenance::Vacuum(None),
+            Maintenance::Checkpoint,
+        ] {
+            done(self.database.maintain(work));
+            self.check(table, &[(1, Some(10)), (2, None), (3, Some(30))]);
+        }
+        done(transaction.commit());
+        for work in [Maintenance::Vacuum(Some(table)), Maintenance::Checkpoint] {
+            done(self.database.maintain(work));
+            self.check(table, &[(1, Some(10)), (3, Some(30))]);
+        }
+        let size = done(self.database.size());
+        assert!(size.live_bytes <= size.bytes && size.log_bytes <= size.bytes, "{size:?}");
+        let blocks = done(self.database.stored_blocks(table));
+        assert!(blocks.iter().all(|it| it.column < 2), "{blocks:?}");
+        done(self.database.close());
+        self.check(table, &[(1, Some(10)), (3, Some(30))]);
+        self.drop_table("kept");
     }
 
     fn are_changed(&self) {

@@ -183,6 +183,8 @@ impl Definitions<'_> {
             numbers.truncate(taken);
             numbers
         };
+        let next = |snapshot: &dyn Snapshot| done(snapshot.next_number(found(snapshot)));
+        assert_eq!(next(&*transaction.snapshot()), Some(1));
         assert_eq!(take(&*transaction.snapshot(), 2), [1, 2]);
         done(transaction.commit());
         let transaction = begin(self.database);
@@ -204,11 +206,13 @@ impl Definitions<'_> {
         let old = found(&*self.snapshot());
         assert_eq!(take(&*self.snapshot(), 1000).len(), 397);
         assert!(take(&*self.snapshot(), 1).is_empty());
+        assert_eq!(next(&*self.snapshot()), None);
         // Another one of the same name begins at its start.
         define(self.database, sequence("S", 9));
         assert_ne!(found(&*self.snapshot()), old);
         assert_eq!(take(&*self.snapshot(), 1), [1]);
         refused(self.snapshot().take_numbers(old, &mut [0]), ErrorKind::InvalidQuery, "sequence");
+        refused(self.snapshot().next_number(old), ErrorKind::InvalidQuery, "sequence");
         define(self.database, drop_of(ObjectKind::Sequence, "s"));
         self.refuses(drop_of(ObjectKind::Sequence, "s"), "no such sequence: s");
     }

@@ -150,6 +150,17 @@ impl TpchTable {
         Ok(TpchTable { name, scale, parts, schema })
     }
 
+    /// The same table with amounts as DECIMAL(15, 2), as the specification has them.
+    pub fn with_decimals(mut self) -> TpchTable {
+        let amount = Type::Decimal { precision: 15, scale: 2 };
+        for field in &mut self.schema.fields {
+            if field.data_type == Type::Double {
+                field.data_type = amount.clone();
+            }
+        }
+        self
+    }
+
     /// The position of a column, whose name may lack the prefix of the table: `l_orderkey` or
     /// `orderkey`.
     pub fn position(&self, column: &str) -> Option<usize> {

@@ -1,8 +1,9 @@
 //! Databases: tables and other named objects that change by transactions.
 
 use crate::{
-    CatalogSnapshot, Changed, ColumnDefinition, DefinedObject, ObjectKind, RowChanges,
-    RowCollector, RowUpdates, SequenceId, Table, TableDefinition, TableId, TableWriter,
+    CatalogSnapshot, Changed, ColumnDefinition, DatabaseSize, DefinedObject, Maintenance,
+    ObjectKind, RowChanges, RowCollector, RowUpdates, SequenceId, StoredBlock, Table,
+    TableDefinition, TableId, TableWriter,
 };
 use std::{any::Any, fmt, sync::Arc};
 use volley_error::{Error, Result};
@@ -31,6 +32,46 @@ pub trait Database: Send + Sync + fmt::Debug {
     ///
     /// I/O; cancelled, while the transaction waited for its turn; invalid query: no such table.
     fn begin(&self, access: Access) -> Result<Box<dyn Transaction>>;
+
+    /// Does work that changes no answer. Databases in memory need none.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, out of memory, cancelled; invalid query: no such table, a database that is
+    /// read only.
+    fn maintain(&self, work: Maintenance) -> Result<()> {
+        let _ = work;
+        Ok(())
+    }
+
+    /// Makes the next opening fast: the database is not used any more. Commits are durable without
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// I/O, out of memory.
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What it takes on disk.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    fn size(&self) -> Result<DatabaseSize> {
+        Ok(DatabaseSize::default())
+    }
+
+    /// How the committed rows of a table are stored; nothing of one in memory.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table. I/O, corruption.
+    fn stored_blocks(&self, table: TableId) -> Result<Vec<StoredBlock>> {
+        let _ = table;
+        Ok(Vec::new())
+    }
 }
 
 /// What a transaction does.
@@ -62,6 +103,14 @@ pub trait Snapshot: Send + Sync + fmt::Debug {
     ///
     /// Invalid query: no such sequence.
     fn take_numbers(&self, sequence: SequenceId, numbers: &mut [i64]) -> Result<usize>;
+
+    /// The number that a sequence gives next, which stays there; `None` at its end. If another
+    /// process takes numbers, it may have taken this one.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such sequence.
+    fn next_number(&self, sequence: SequenceId) -> Result<Option<i64>>;
 }
 
 /// Changes that become visible to others at once, by the commit. Dropping a transaction rolls it

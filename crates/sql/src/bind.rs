@@ -71,6 +71,7 @@ mod unnest;
 mod access;
 mod literal;
 mod macros;
+mod maintenance;
 mod interval;
 mod coerce;
 mod collate;

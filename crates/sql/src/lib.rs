@@ -17,11 +17,16 @@ mod default_order;
 mod position;
 mod stack;
 mod memory;
+mod create_text;
 mod parse;
 mod bind;
 
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};
+pub use create_text::{
+    create_macro_text, create_sequence_text, create_table_text, create_type_text, create_view_text,
+    qualified_name, quoted_name, quoted_text,
+};
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};

@@ -29,6 +29,7 @@ mod interval;
 mod join;
 mod limit;
 mod macros;
+mod maintenance;
 mod merge;
 mod method;
 mod nested_query;
@@ -59,6 +60,7 @@ pub use create_type::names_type;
 pub(crate) use create_type::{CreateType, TypeSource};
 pub(crate) use limit::{LIMIT_PERCENT, LIMIT_WITH_TIES};
 pub(crate) use macros::CreateMacro;
+pub(crate) use maintenance::Maintenance;
 pub(crate) use merge::{MERGE_USING, NO_TYPE};
 pub(crate) use pivot::{PIVOT_GROUPS, PIVOT_OF, PIVOT_VALUES};
 pub(crate) use sequence::CreateSequence;
@@ -288,6 +290,22 @@ impl ParsedStatement {
             Command::CopyFrom { table, .. } => Some(dotted(table)),
             _ => None,
         }
+    }
+
+    /// The file that COPY FROM reads, if it is one.
+    pub fn copied_file(&self) -> Option<&str> {
+        match &self.command {
+            Command::CopyFrom { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The statement, with another file that COPY FROM reads.
+    pub fn with_copied_file(mut self, file: String) -> ParsedStatement {
+        if let Command::CopyFrom { path, .. } = &mut self.command {
+            *path = file;
+        }
+        self
     }
 
     /// The statement's text.

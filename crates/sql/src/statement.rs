@@ -164,6 +164,37 @@ pub enum Statement {
         /// A missing one is no error.
         if_exists: bool,
     },
+    /// Makes the next opening of a database fast.
+    Checkpoint {
+        /// Its name as written; `None`: the current one.
+        database: Option<String>,
+    },
+    /// Writes tables again as compactly as possible.
+    Vacuum {
+        /// The table as written; `None`: all of the current database.
+        table: Option<String>,
+    },
+    /// Collects statistics.
+    Analyze {
+        /// The table as written; `None`: all of the current database.
+        table: Option<String>,
+    },
+    /// Writes the statements that make a database again, and its rows, to a folder.
+    ExportDatabase {
+        /// Its name as written; `None`: the current one.
+        database: Option<String>,
+        /// The folder.
+        folder: String,
+        /// The format of the files with rows, lower case.
+        format: String,
+        /// The other options of COPY, as written.
+        options: Vec<(String, String)>,
+    },
+    /// Runs what EXPORT DATABASE wrote.
+    ImportDatabase {
+        /// The folder.
+        folder: String,
+    },
     /// Makes a schema.
     CreateSchema {
         /// Its name.

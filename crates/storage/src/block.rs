@@ -119,7 +119,12 @@ pub(crate) fn check(
     let damaged = |what: &str| {
         let error = Error::corruption(format!("damaged block: {what}"));
         let error = error.at("offset", address.offset).at("table", identity.table);
-        error.at("segment", identity.segment).at("column", identity.column)
+        let error = error.at("segment", identity.segment);
+        let error = match identity.column {
+            NO_COLUMN => error,
+            column => error.at("column", column),
+        };
+        error.hint(crate::RESTORE)
     };
     let Some((header_bytes, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Err(damaged("it ends early"));

@@ -1,11 +1,11 @@
-//! Reading everything, to find damage; and what storage takes.
+//! Reading everything, to find damage.
 
 use crate::{
     BLOCK_ROWS, Segment, SegmentVersion, Storage, ZONE_ROWS, block::HEADER_BYTES,
     bounds::bounds_of, manifest,
 };
-use volley_codec::CodecId;
-use volley_connector::{Bounds, TableId, compare_values};
+use std::collections::BTreeSet;
+use volley_connector::{Bounds, compare_values};
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_pdt::Run;
@@ -23,25 +23,6 @@ pub struct CheckReport {
     pub findings: Vec<Error>,
 }
 
-/// A block of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockInfo {
-    /// The number of the segment.
-    pub segment: u32,
-    /// The position of the column in the table.
-    pub column: usize,
-    /// The number of the block in the column.
-    pub block: u32,
-    /// The number of the file.
-    pub file: u32,
-    /// The codec.
-    pub codec: CodecId,
-    /// Rows.
-    pub rows: u32,
-    /// Bytes on disk, the header included.
-    pub bytes: u64,
-}
-
 impl Storage {
     /// Reads all blocks of what is committed, and compares bounds with values.
     ///
@@ -51,8 +32,14 @@ impl Storage {
     pub fn check(&self) -> Result<CheckReport> {
         let version = self.snapshot();
         let mut report = CheckReport::default();
+        let mut segments = BTreeSet::new();
         for table in version.tables.values() {
             for segment in &table.segments {
+                let id = segment.segment.id();
+                if !segments.insert(id) {
+                    let error = Error::corruption("two segments of the same number");
+                    report.note(&Err(error.at("segment", id)));
+                }
                 for (column, data_type) in table.types.iter().enumerate() {
                     for block in 0..segment.segment.blocks() {
                         check_cancelled()?;
@@ -71,35 +58,6 @@ impl Storage {
         let Some(block) = &segment.run else { return Ok(()) };
         let bytes = block.read(&manifest::run_identity(&segment.segment))?;
         Run::open(&bytes, types, segment.segment.rows(), &self.cache).map(drop)
-    }
-
-    /// The blocks of a table's segments.
-    ///
-    /// # Errors
-    ///
-    /// Invalid query: no such table. I/O, corruption.
-    pub fn blocks(&self, table: TableId) -> Result<Vec<BlockInfo>> {
-        let version = self.snapshot();
-        let table = version.table(table)?;
-        let mut blocks = Vec::new();
-        for segment in &table.segments {
-            let segment = &segment.segment;
-            for (column, data_type) in table.types.iter().enumerate() {
-                for block in 0..segment.blocks() {
-                    check_cancelled()?;
-                    blocks.push(BlockInfo {
-                        segment: segment.id(),
-                        column,
-                        block,
-                        file: segment.block_file(column, block),
-                        codec: segment.open(column, block, data_type)?.codec(),
-                        rows: segment.block_rows(block).len() as u32,
-                        bytes: segment.block_bytes(column, block),
-                    });
-                }
-            }
-        }
-        Ok(blocks)
     }
 }
 

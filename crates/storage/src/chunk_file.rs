@@ -28,8 +28,19 @@ pub struct ChunkFiles {
     ids: Arc<Ids>,
     /// Seed of checksums: blocks of another database are none of this one.
     salt: u64,
+    opening: Opening,
     /// Files that are in use in memory.
     in_use: Mutex<BTreeMap<u32, Weak<ChunkFile>>>,
+}
+
+/// When files are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// When they are first read: nothing removes files that are in use.
+    FirstRead,
+    /// When a version refers to them: another process may remove them afterwards. A file that is
+    /// open can still be read.
+    AtOnce,
 }
 
 /// A chunk file. While it is held, the file is not removed.
@@ -51,10 +62,21 @@ pub struct StoredBlock {
 impl ChunkFiles {
     /// The chunk files in `store`.
     pub(crate) fn new(store: &Arc<dyn Store>, ids: &Arc<Ids>, salt: u64) -> Arc<ChunkFiles> {
+        ChunkFiles::with_opening(store, ids, salt, Opening::FirstRead)
+    }
+
+    /// The chunk files in `store`, which are opened as `opening` says.
+    pub(crate) fn with_opening(
+        store: &Arc<dyn Store>,
+        ids: &Arc<Ids>,
+        salt: u64,
+        opening: Opening,
+    ) -> Arc<ChunkFiles> {
         Arc::new(ChunkFiles {
             store: Arc::clone(store),
             ids: Arc::clone(ids),
             salt,
+            opening,
             in_use: Mutex::default(),
         })
     }
@@ -74,6 +96,19 @@ impl ChunkFiles {
         let file = Arc::new(ChunkFile { number, salt, store, open: Mutex::default() });
         in_use.insert(number, Arc::downgrade(&file));
         file
+    }
+
+    /// The file of a number, which exists.
+    ///
+    /// # Errors
+    ///
+    /// I/O, if it is opened at once.
+    pub(crate) fn existing_file(&self, number: u32) -> Result<Arc<ChunkFile>> {
+        let file = self.file(number);
+        if self.opening == Opening::AtOnce {
+            file.open()?;
+        }
+        Ok(file)
     }
 
     /// Removes files that are neither in use nor in `needed`; how many.

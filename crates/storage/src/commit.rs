@@ -83,10 +83,8 @@ impl Core {
         self.log.append(payload).map_err(|failure| {
             let error = failure.error();
             match &failure {
-                AppendError::Refused(error) => Error::new(error.kind(), error.to_string()),
-                AppendError::Unknown(_) if canary::makes(Mistake::SyncErrorIgnored) => {
-                    Error::new(error.kind(), error.to_string())
-                }
+                AppendError::Refused(error) => same(error),
+                AppendError::Unknown(_) if canary::makes(Mistake::SyncErrorIgnored) => same(error),
                 AppendError::Unknown(_) => {
                     let why = format!("the log could not be synced: {error}");
                     let failed = must_recover(&why);
@@ -184,9 +182,8 @@ impl Storage {
         match core.append(&output.bytes) {
             Ok(()) => self.publish(next),
             Err(error) => {
-                let (kind, message) = (error.kind(), error.to_string());
                 let failed = results.iter_mut().filter(|it| it.is_ok());
-                failed.for_each(|it| *it = Err(Error::new(kind, message.clone())));
+                failed.for_each(|it| *it = Err(same(&error)));
             }
         }
         core.forget(self.oldest_open());
@@ -207,6 +204,15 @@ impl Storage {
         core.append(&output.bytes)?;
         numbers.set_reserved(resume);
         Ok(())
+    }
+}
+
+/// The same error for another transaction.
+fn same(error: &Error) -> Error {
+    let same = Error::new(error.kind(), error.to_string());
+    match error.hint_text() {
+        Some(hint) => same.hint(hint.to_owned()),
+        None => same,
     }
 }
 

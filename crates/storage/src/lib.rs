@@ -34,20 +34,28 @@ mod log;
 mod manifest;
 mod commit;
 mod recovery;
+mod follower;
+mod salvage;
 mod jobs;
 mod check;
+mod size;
 mod storage;
 
 pub use bounds::{bounds_of, union as union_bounds};
 pub use changes::{Changes, ConflictScope, TableChange};
-pub use check::{BlockInfo, CheckReport};
+pub use check::CheckReport;
 pub use chunk_file::{ChunkFile, ChunkFiles, ChunkWriter, StoredBlock};
 pub use ids::Ids;
 pub use jobs::Due;
 pub use local_store::LocalStore;
 pub use numbers::Numbers;
+pub use salvage::{SALVAGE_ROWS, SalvagedRows};
 pub use segment::{BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentWriter, ZONE_ROWS, Zones};
-pub use storage::{OpenTransaction, Storage, StorageOptions};
+pub use storage::{BULK_ROWS, OpenTransaction, Storage, StorageOptions};
 pub use store::{Abilities, AppendFile, Expected, Listed, Name, Put, Store, WriteKind};
 pub use table_view::{SegmentView, TableView};
 pub use version::{SegmentVersion, TableVersion, Version};
+
+/// What to do about damage.
+const RESTORE: &str =
+    "restore the folder from a copy, or save what can be read: volley salvage DIR --out DIR2";

@@ -10,7 +10,7 @@ mod tests;
 use crate::{Abilities, AppendFile, Expected, Listed, Name, Put, Store, WriteKind};
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, ErrorKind, Write},
+    io::{self, ErrorKind, Read, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -21,16 +21,23 @@ use volley_io::RandomAccessFile;
 /// The file whose lock keeps other writers out.
 const LOCK: &str = "LOCK";
 
+/// The file that every database has.
+const CURRENT: &str = "CURRENT";
+
+/// What the folder of a database may have before it has [`CURRENT`].
+const OWN_NAMES: [&str; 5] = ["CURRENT.tmp", LOCK, "manifest", "log", "data"];
+
 /// What names of files that are being written end with. They are garbage after a crash.
 const UNFINISHED: &str = ".tmp";
 
-/// A folder that this process alone writes to.
+/// A folder that this process alone writes to, or that it only reads.
 #[derive(Debug)]
 pub struct LocalStore {
     folder: PathBuf,
     /// One put at a time, so that what it expects holds until it has written.
     puts: Mutex<()>,
-    _lock: File,
+    /// `None` of a store that is only read.
+    lock: Option<File>,
 }
 
 impl LocalStore {
@@ -43,20 +50,58 @@ impl LocalStore {
         let folder = folder.into();
         create_folder(&folder)?;
         let path = folder.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(|it| io_error(&path, it))?;
+        let lock =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
+        let mut lock = lock.map_err(|it| not_writable(&path, it))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let message =
-                    "the database is open for writing already, in this process or another one";
-                let error = Error::new(volley_error::ErrorKind::Io, message);
-                let error = error.at("folder", folder.display());
-                return Err(error.hint("close it there, or open it READ_ONLY"));
-            }
+            Err(TryLockError::WouldBlock) => return Err(in_use(&folder, lock)),
             Err(TryLockError::Error(error)) => return Err(io_error(&path, error)),
         }
-        Ok(LocalStore { folder, puts: Mutex::new(()), _lock: lock })
+        // For the message that a second writer gets; a full disk does not matter here.
+        let _ = lock.set_len(0);
+        let _ = writeln!(lock, "{}", std::process::id());
+        Ok(LocalStore { folder, puts: Mutex::new(()), lock: Some(lock) })
+    }
+
+    /// Refuses to make a database among files of another kind.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: `folder` is not that of a database and has other files.
+    pub fn check_new(folder: &Path) -> Result<()> {
+        let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+        let names: Vec<_> = entries.flatten().map(|it| it.file_name()).collect();
+        let is_new = !names.iter().any(|it| it == CURRENT);
+        let other = names.iter().find(|it| !OWN_NAMES.iter().any(|own| *it == own));
+        let Some(other) = other.filter(|_| is_new) else { return Ok(()) };
+        let message = "the folder is not a database and has other files, such as";
+        let error = Error::invalid_query(format!("{message} {}", other.display()));
+        Err(error.hint("a database needs a folder of its own: name another one"))
+    }
+
+    /// The store in `folder` for reading. It takes no lock, creates nothing, and refuses to write.
+    ///
+    /// # Errors
+    ///
+    /// I/O: there is no such folder.
+    pub fn open_read_only(folder: impl Into<PathBuf>) -> Result<LocalStore> {
+        let folder = folder.into();
+        match fs::metadata(&folder) {
+            Ok(metadata) if metadata.is_dir() => {
+                Ok(LocalStore { folder, puts: Mutex::new(()), lock: None })
+            }
+            Ok(_) => Err(io_error(&folder, ErrorKind::NotADirectory.into())),
+            Err(error) => Err(io_error(&folder, error)),
+        }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        let error = Error::new(volley_error::ErrorKind::Io, "the folder was opened for reading");
+        Err(error.at("folder", self.folder.display()))
     }
 
     /// The folder.
@@ -112,6 +157,7 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn create(&self, name: &Name) -> Result<Box<dyn AppendFile>> {
+        self.check_writable()?;
         let path = self.path_in_folder(name)?;
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(|it| io_error(&path, it))?;
@@ -131,6 +177,7 @@ impl Store for LocalStore {
     }
 
     fn put(&self, name: &Name, bytes: &[u8], expected: Expected<'_>) -> Result<Put> {
+        self.check_writable()?;
         let _turn = self.puts.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.path_in_folder(name)?;
         if !self.holds(&path, expected)? {
@@ -156,6 +203,7 @@ impl Store for LocalStore {
     }
 
     fn remove(&self, name: &Name) -> Result<()> {
+        self.check_writable()?;
         let path = self.path(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(&path, error)),
@@ -250,7 +298,48 @@ fn sync_folder(folder: &Path) -> Result<()> {
     sync().map_err(|it| io_error(folder, it))
 }
 
+/// The error of a second writer.
+#[cold]
+fn in_use(folder: &Path, mut lock: File) -> Error {
+    let mut holder = String::new();
+    let holder = match lock.read_to_string(&mut holder) {
+        Ok(_) => holder.trim().parse::<u32>().ok(),
+        Err(_) => None,
+    };
+    let by = match holder {
+        Some(process) if process == std::process::id() => "this process".to_owned(),
+        Some(process) => format!("process {process}"),
+        None => "another process".to_owned(),
+    };
+    let message = format!("the database is open for writing already, in {by}");
+    let error = Error::new(volley_error::ErrorKind::Io, message).at("folder", folder.display());
+    error.hint("close it there, or ATTACH it with READ_ONLY")
+}
+
+/// The error of a folder in which no file can be created.
+#[cold]
+fn not_writable(path: &Path, error: io::Error) -> Error {
+    let is_refused = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    let is_refused = is_refused.contains(&error.kind());
+    let error = io_error(path, error);
+    if is_refused {
+        error.hint("ATTACH with READ_ONLY reads a database without writing")
+    } else {
+        error
+    }
+}
+
 #[cold]
 fn io_error(path: &Path, error: io::Error) -> Error {
-    Error::io(path.display(), error)
+    let hint = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Some("free space on the disk: what was committed before is safe")
+        }
+        _ => None,
+    };
+    let error = Error::io(path.display(), error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }

@@ -26,9 +26,12 @@
 //! acknowledged, if no later one can be read: it is the torn end of the log, and ignored. Otherwise
 //! it is damage. After an append that failed, the group's number is used again in a new file.
 
+mod follow;
 mod read;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use follow::LogCursor;
 
 #[cfg(test)]
 use read::LogEnd;
@@ -209,5 +212,5 @@ fn checksum(fields: &[u8], payload: &[u8], salt: u64) -> [u8; 8] {
 fn damaged(file: &Name, offset: usize, what: &str) -> Error {
     let error = Error::new(ErrorKind::Corruption, format!("damaged log: {what}"));
     let error = error.at("file", file).at("offset", offset);
-    error.hint("commits after this one cannot be recovered: restore the folder from a copy")
+    error.hint(crate::RESTORE)
 }

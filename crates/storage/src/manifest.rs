@@ -30,7 +30,11 @@ use crate::{
     record::{read_resume, write_resume},
     version::{TableVersion, Version},
 };
-use std::{collections::BTreeMap, hash::Hasher, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    hash::Hasher,
+    sync::{Arc, Mutex, PoisonError},
+};
 use twox_hash::XxHash3_64;
 use volley_connector::{CatalogSnapshot, SequenceEntry, SequenceId, TableId};
 use volley_error::{Error, Result};
@@ -41,7 +45,8 @@ use volley_pdt::{
 use volley_types::{Type, TypeRegistry};
 
 const CURRENT: &str = "CURRENT";
-const FOLDER: &str = "manifest";
+/// The folder of manifests.
+pub(crate) const FOLDER: &str = "manifest";
 const MAGIC: [u8; 4] = *b"VMAN";
 const VERSION_MAJOR: u8 = 1;
 const VERSION_MINOR: u8 = 0;
@@ -66,6 +71,16 @@ pub(crate) struct ManifestReader<'a> {
     pub(crate) ids: &'a Ids,
     pub(crate) types: &'a TypeRegistry,
     pub(crate) budget: &'a Arc<Budget>,
+    pub(crate) damage: Damage<'a>,
+}
+
+/// What a block of changes that cannot be read does.
+#[derive(Clone, Copy)]
+pub(crate) enum Damage<'a> {
+    /// The manifest cannot be read.
+    Refuse,
+    /// The changes are lost, which is noted here.
+    LoseChanges(&'a Mutex<Vec<Error>>),
 }
 
 /// A segment as a manifest has it.
@@ -82,11 +97,13 @@ pub(crate) struct SavedSegment {
 /// I/O; corruption: not a database's file.
 pub(crate) fn current(store: &dyn Store) -> Result<Option<u32>> {
     let name = Name::new(CURRENT)?;
-    let listed = store.list(&Name::default())?;
-    if !listed.iter().any(|it| it.name == name) {
-        return Ok(None);
-    }
-    let file = store.open(&name)?;
+    let file = match store.open(&name) {
+        Ok(file) => file,
+        Err(error) => {
+            let listed = store.list(&Name::default())?;
+            return if listed.iter().any(|it| it.name == name) { Err(error) } else { Ok(None) };
+        }
+    };
     let bytes = file.read(0..file.size_bytes())?;
     let text = str::from_utf8(&bytes).unwrap_or_default();
     let number = text.strip_prefix(CURRENT_BEGIN).and_then(|it| it.strip_suffix('\n'));
@@ -151,11 +168,19 @@ pub(crate) fn load(store: &dyn Store, number: u32) -> Result<Vec<u8>> {
 ///
 /// Corruption: other bytes; unsupported: a newer format.
 pub(crate) fn salt(bytes: &[u8], number: u32) -> Result<u64> {
-    let mut input = body(bytes)?;
-    if input.u32()? != number {
-        return Err(input.corrupt("another manifest is in its place"));
-    }
-    input.number()
+    let read = || {
+        let mut input = body(bytes)?;
+        if input.u32()? != number {
+            return Err(input.corrupt("another manifest is in its place"));
+        }
+        input.number()
+    };
+    read().map_err(|it: Error| it.at("file", file_text(number)))
+}
+
+/// The name of manifest `number` in messages.
+fn file_text(number: u32) -> String {
+    format!("{FOLDER}/{number:08x}")
 }
 
 /// The bytes of a manifest. `segments` are those of each table of the version.
@@ -208,7 +233,11 @@ impl ManifestReader<'_> {
     /// # Errors
     ///
     /// I/O; corruption: other bytes; unsupported: a newer format; out of memory.
-    pub(crate) fn read(&self, bytes: &[u8]) -> Result<(ManifestHeader, Version)> {
+    pub(crate) fn read(&self, bytes: &[u8], number: u32) -> Result<(ManifestHeader, Version)> {
+        self.read_body(bytes).map_err(|it| it.at("manifest", file_text(number)))
+    }
+
+    fn read_body(&self, bytes: &[u8]) -> Result<(ManifestHeader, Version)> {
         let mut input = body(bytes)?;
         let header = ManifestHeader {
             number: input.u32()?,
@@ -279,8 +308,16 @@ impl ManifestReader<'_> {
             let bytes = it.read(&run_identity(&segment))?;
             Run::open(&bytes, types, rows, self.budget).map(Arc::new)
         });
-        let layers = Layers { run: run.transpose()?, write };
-        Ok(SegmentVersion::new(segment, layers, block))
+        let (run, block) = match (run.transpose(), self.damage) {
+            (Ok(run), _) => (run, block),
+            (Err(error), Damage::Refuse) => return Err(error),
+            (Err(error), Damage::LoseChanges(findings)) => {
+                let error = error.at("lost changes of segment", segment.id());
+                findings.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                (None, None)
+            }
+        };
+        Ok(SegmentVersion::new(segment, Layers { run, write }, block))
     }
 }
 
@@ -305,7 +342,8 @@ pub(crate) fn sequences(catalog: &CatalogSnapshot) -> BTreeMap<SequenceId, &Arc<
 
 /// The body, once its checksum is found right.
 fn body(bytes: &[u8]) -> Result<Input<'_>> {
-    let damaged = |what: &str| Error::corruption(format!("damaged manifest: {what}"));
+    let damaged =
+        |what: &str| Error::corruption(format!("damaged manifest: {what}")).hint(crate::RESTORE);
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("it ends early"))?;
     if checksum(content) != u64::from_le_bytes(*sum) {
         return Err(damaged("its checksum is wrong"));

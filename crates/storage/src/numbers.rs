@@ -40,6 +40,11 @@ impl Numbers {
         Numbers { entry, state, reserved: Mutex::new(next) }
     }
 
+    /// The number that is taken next; `None` at the end.
+    pub fn next(&self) -> Option<i64> {
+        lock(&self.state).next
+    }
+
     /// Takes a number for each element, without a gap; how many there were. `reserve` makes durable
     /// where a recovery goes on.
     ///

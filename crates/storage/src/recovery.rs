@@ -10,7 +10,7 @@ use crate::{
     canary::{self, Mistake},
     commit::{Core, Queue},
     log::{self, Log, LogStart},
-    manifest::{self, ManifestReader},
+    manifest::{self, Damage, ManifestReader},
     numbers::Numbers,
     record::{CommitRecord, Record, RecordReader},
     storage::Shared,
@@ -22,8 +22,8 @@ use std::{
 };
 use volley_connector::{CatalogSnapshot, TableId};
 use volley_error::{Error, Result};
-use volley_memory::Pool;
 use volley_pdt::{Budget, Pdt, Stamp, bytes::Input};
+use volley_types::TypeRegistry;
 
 pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Storage> {
     let ids = Arc::new(Ids::default());
@@ -36,16 +36,17 @@ pub(crate) fn open(store: Arc<dyn Store>, options: StorageOptions) -> Result<Sto
     let files = ChunkFiles::new(&store, &ids, salt);
     ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let types = &*options.types;
-    let reader = ManifestReader { files: &files, ids: &ids, types, budget: &budget };
-    let (header, mut version) = reader.read(&bytes)?;
+    let reader =
+        ManifestReader { files: &files, ids: &ids, types, budget: &budget, damage: Damage::Refuse };
+    let (header, mut version) = reader.read(&bytes, number)?;
     let start = LogStart { file: header.log_file, group: header.log_group, salt };
-    let mut replay = Replay { files: &files, ids: &ids, options: &options, budget: &budget };
+    let mut replay = Replay { files: &files, ids: &ids, types, budget: &budget };
     let end = log::read(&*store, start, |it| replay.group(it, &mut version))?;
     let last_file = crate::ids::UsedIds { file: end.last_file, ..Default::default() };
     ids.use_up_to(last_file);
     let log = Log::new(&store, &ids, salt, end.next);
     let core = Core::new(log, Some(number));
-    let storage = assemble(store, files, ids, budget, options.pool, salt, core, version);
+    let storage = assemble(Parts { store, files, ids, budget, salt, core, version }, options);
     if end.has_files && !canary::makes(Mistake::RecoveredTailNotSynced) {
         storage.checkpoint_now()?;
     } else {
@@ -70,23 +71,26 @@ fn create(
     // Files of a database whose creation was interrupted.
     ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let core = Core::new(Log::new(&store, &ids, options.salt, 1), None);
-    let storage = assemble(store, files, ids, budget, options.pool, options.salt, core, version);
+    let salt = options.salt;
+    let storage = assemble(Parts { store, files, ids, budget, salt, core, version }, options);
     storage.checkpoint_now()?;
     Ok(storage)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the fields of a structure")]
-fn assemble(
-    store: Arc<dyn Store>,
-    files: Arc<ChunkFiles>,
-    ids: Arc<Ids>,
-    budget: Arc<Budget>,
-    pool: Pool,
-    salt: u64,
-    core: Core,
-    version: Version,
-) -> Storage {
-    let cache = Budget::new(&pool, usize::MAX);
+/// What an open database is made of.
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) files: Arc<ChunkFiles>,
+    pub(crate) ids: Arc<Ids>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) salt: u64,
+    pub(crate) core: Core,
+    pub(crate) version: Version,
+}
+
+pub(crate) fn assemble(parts: Parts, options: StorageOptions) -> Storage {
+    let Parts { store, files, ids, budget, salt, core, version } = parts;
+    let cache = Budget::new(&options.pool, usize::MAX);
     let shared = Shared { published: Arc::new(version), open: BTreeMap::new() };
     Storage {
         store,
@@ -94,8 +98,10 @@ fn assemble(
         ids,
         budget,
         cache,
-        pool,
+        pool: options.pool,
         salt,
+        bulk_rows: options.bulk_rows,
+        follower: None,
         jobs: Mutex::default(),
         core: Mutex::new(core),
         shared: Mutex::new(shared),
@@ -104,16 +110,21 @@ fn assemble(
 }
 
 /// Applies the groups of the log to a version.
-struct Replay<'a> {
-    files: &'a ChunkFiles,
-    ids: &'a Ids,
-    options: &'a StorageOptions,
-    budget: &'a Arc<Budget>,
+pub(crate) struct Replay<'a> {
+    pub(crate) files: &'a ChunkFiles,
+    pub(crate) ids: &'a Ids,
+    pub(crate) types: &'a TypeRegistry,
+    pub(crate) budget: &'a Arc<Budget>,
 }
 
 impl Replay<'_> {
-    fn group(&mut self, payload: &[u8], version: &mut Version) -> Result<()> {
-        let reader = RecordReader { files: self.files, types: &self.options.types };
+    /// Applies the records of a group.
+    ///
+    /// # Errors
+    ///
+    /// Corruption, I/O, out of memory. `version` may have a part of the group then.
+    pub(crate) fn group(&mut self, payload: &[u8], version: &mut Version) -> Result<()> {
+        let reader = RecordReader { files: self.files, types: self.types };
         let mut input = Input::new(payload, "record of the log");
         while !input.is_empty() {
             match reader.read(&mut input, &version.catalog)? {

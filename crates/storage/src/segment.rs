@@ -230,6 +230,6 @@ impl StoredBlock {
             return Err(input.corrupt("a block beyond every file"));
         }
         let address = BlockAddress { file, offset, bytes };
-        Ok(StoredBlock { file: files.file(file), address })
+        Ok(StoredBlock { file: files.existing_file(file)?, address })
     }
 }

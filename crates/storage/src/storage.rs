@@ -17,6 +17,7 @@ mod tests;
 use crate::{
     Changes, ChunkFiles, Ids, Store, Version,
     commit::{Core, Queue},
+    follower::Follower,
     recovery,
 };
 use std::{
@@ -30,6 +31,9 @@ use volley_memory::Pool;
 use volley_pdt::{Budget, Stamp};
 use volley_types::TypeRegistry;
 
+/// Inserts of this many rows are worth segments of their own.
+pub const BULK_ROWS: usize = 64 << 10;
+
 /// What an open database needs.
 pub struct StorageOptions {
     /// Where changes in memory are charged.
@@ -38,6 +42,9 @@ pub struct StorageOptions {
     pub delta_bytes: usize,
     /// The custom types that tables may have.
     pub types: Arc<TypeRegistry>,
+    /// Inserts of at least this many rows become segments at once; smaller ones are changes of
+    /// segments. [`BULK_ROWS`] suits most.
+    pub bulk_rows: usize,
     /// For a new database: a number that no other database has.
     pub salt: u64,
 }
@@ -53,6 +60,9 @@ pub struct Storage {
     pub(crate) cache: Arc<Budget>,
     pub(crate) pool: Pool,
     pub(crate) salt: u64,
+    pub(crate) bulk_rows: usize,
+    /// Of a database that another process may write.
+    pub(crate) follower: Option<Follower>,
     pub(crate) jobs: Mutex<()>,
     pub(crate) core: Mutex<Core>,
     pub(crate) shared: Mutex<Shared>,
@@ -86,6 +96,39 @@ impl Storage {
         recovery::open(store, options).map(Arc::new)
     }
 
+    /// Opens the database in `store` to read it, while another process may write it. Nothing is
+    /// written. [`Storage::refresh`] looks for new commits.
+    ///
+    /// # Errors
+    ///
+    /// I/O: among others, there is no database. Corruption, unsupported, out of memory.
+    pub fn open_read_only(store: Arc<dyn Store>, options: StorageOptions) -> Result<Arc<Storage>> {
+        Follower::open(store, options).map(Arc::new)
+    }
+
+    /// If another process may write the database: makes its commits up to now visible.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, out of memory. The snapshot is then the one before.
+    pub fn refresh(&self) -> Result<()> {
+        self.follower.as_ref().map_or(Ok(()), |it| it.refresh(self))
+    }
+
+    /// Refuses to change a database that was opened to be read.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.follower.is_none() {
+            return Ok(());
+        }
+        let error = Error::invalid_query("the database was opened read only");
+        Err(error.hint("ATTACH it without READ_ONLY to change it"))
+    }
+
+    /// Inserts of at least this many rows become segments at once.
+    pub fn bulk_rows(&self) -> usize {
+        self.bulk_rows
+    }
+
     /// What is committed now.
     pub fn snapshot(&self) -> Arc<Version> {
         Arc::clone(&self.shared().published)
@@ -111,6 +154,7 @@ impl Storage {
         numbers: &crate::Numbers,
         taken: &mut [i64],
     ) -> Result<usize> {
+        self.check_writable()?;
         numbers.take(taken, |resume| self.reserve_numbers(sequence, numbers, resume))
     }
 
@@ -140,6 +184,9 @@ impl Storage {
     ///
     /// As [`Storage::checkpoint`].
     pub fn close(&self) -> Result<()> {
+        if self.follower.is_some() {
+            return Ok(());
+        }
         let _job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let version = self.snapshot();
         let released = version.numbers.values().filter(|it| it.release_reserved()).count();
@@ -187,6 +234,7 @@ impl OpenTransaction {
         if changes.is_empty() {
             return Ok(());
         }
+        self.storage.check_writable()?;
         self.storage.queue.commit(&self.storage, changes)
     }
 }

@@ -1,6 +1,9 @@
 //! The rows of a table as a reader or a transaction sees them.
 
-use crate::{BLOCK_ROWS, SegmentVersion, TableChange, version::TableVersion};
+use crate::{
+    BLOCK_ROWS, SegmentVersion, TableChange,
+    version::{TableVersion, Version},
+};
 use std::{
     ops::Range,
     sync::{Arc, OnceLock},
@@ -36,6 +39,15 @@ pub struct SegmentView {
 }
 
 impl TableView {
+    /// The committed rows of a table.
+    ///
+    /// # Errors
+    ///
+    /// Invalid query: no such table.
+    pub fn of_version(version: &Version, table: TableId) -> Result<TableView> {
+        version.table(table).map(|it| TableView::committed(it))
+    }
+
     pub(crate) fn committed(table: &TableVersion) -> TableView {
         let segments = table.segments.iter().map(|it| SegmentView::new(it, None, false));
         let (types, changed) = (Arc::clone(&table.types), table.changed);

@@ -1,13 +1,13 @@
 //! ATTACH, DETACH, USE and the search path.
 
 use crate::{Session, planning::StatementContext};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 use volley_catalog::{Attached, MAIN, MEMORY, SchemaPlace, SearchPath, TEMPORARY};
 use volley_connector::{Database, DatabaseOpener, DatabaseSource, TableOption, WriteAccess};
 use volley_connector_memory::MemoryDatabase;
-use volley_connector_native::NativeDatabase;
+use volley_connector_native::{NativeDatabase, NativeOptions};
 use volley_error::{Error, Result, Span};
-use volley_types::nearest_name;
+use volley_types::{Type, Value, nearest_name};
 
 /// The path of a database in memory.
 const IN_MEMORY: &str = ":memory:";
@@ -17,6 +17,9 @@ const MEMORY_TYPE: &str = "memory";
 
 /// The type of databases at other paths, unless TYPE says another one.
 const DEFAULT_TYPE: &str = "native";
+
+/// The option of native databases that says how many rows of an insert are stored on their own.
+const BULK_ROWS: &str = "bulk_rows";
 
 /// What opens the databases of ATTACH, by lower-case type.
 pub(crate) type Openers = BTreeMap<String, DatabaseOpener>;
@@ -32,13 +35,65 @@ pub(crate) fn openers() -> Openers {
         Ok(Arc::new(MemoryDatabase::named(source.name, source.pool)))
     };
     let native = |source: &DatabaseSource<'_>| -> Result<Arc<dyn Database>> {
-        source.expect_options(&[])?;
+        source.expect_options(&[BULK_ROWS])?;
         let types = Arc::new(source.types.clone());
-        Ok(Arc::new(NativeDatabase::open(source.path, source.pool, types)?))
+        let mut options = NativeOptions::new(source.pool, types);
+        options.access = source.access;
+        if let Some(bulk_rows) = source.options.iter().find(|it| it.name == BULK_ROWS) {
+            options.bulk_rows = rows_of(bulk_rows)?;
+        }
+        Ok(Arc::new(NativeDatabase::open_with(source.path, options)?))
     };
     let memory: DatabaseOpener = Arc::new(memory);
     let native: DatabaseOpener = Arc::new(native);
     BTreeMap::from([(MEMORY_TYPE.to_owned(), memory), (DEFAULT_TYPE.to_owned(), native)])
+}
+
+impl Session {
+    /// Opens the database in a folder of the local file system, or makes it, and makes it the one
+    /// that names without a database mean. Returns its name, which comes from the folder's.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sales");
+    /// # let path = path.to_string_lossy();
+    /// use volley::{Session, connector::WriteAccess};
+    ///
+    /// let session = Session::new()?;
+    /// assert_eq!(session.open_database(&path, WriteAccess::ReadWrite)?, "sales");
+    /// session.sql("CREATE TABLE items AS SELECT 'bolt' AS name")?;
+    /// session.close()?;
+    /// drop(session);
+    ///
+    /// let session = Session::new()?;
+    /// session.open_database(&path, WriteAccess::ReadOnly)?;
+    /// let rows = session.sql("FROM sales.items")?.collect_values()?;
+    /// assert_eq!(rows, [[volley::Value::text("bolt")]]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// I/O: another process writes the database; opened for reading, there is none. Corruption.
+    pub fn open_database(&self, path: &str, access: WriteAccess) -> Result<String> {
+        open_database(self, path, access)
+    }
+
+    /// Makes the next opening of each attached database fast. Commits are durable without it.
+    ///
+    /// # Errors
+    ///
+    /// I/O, out of memory: of the first database that could not be closed.
+    pub fn close(&self) -> Result<()> {
+        self.catalog.databases().close()
+    }
+
+    /// Whether the session is in a transaction, which BEGIN began.
+    pub fn is_in_transaction(&self) -> bool {
+        self.catalog.transaction_start().is_some()
+    }
 }
 
 /// What ATTACH says.
@@ -103,7 +158,61 @@ pub(crate) fn detach(session: &Session, name: &str, if_exists: bool) -> Result<(
         let error = Error::invalid_query(format!("the search path has the database {name}"));
         return Err(error.hint("USE memory changes it"));
     }
-    databases.detach(name).map(drop)
+    let detached = databases.detach(name)?;
+    // All commits are durable without it, and the database is detached whatever happens.
+    let _ = detached.database.close();
+    Ok(())
+}
+
+/// Opens the database in a folder, or makes it, and makes it the one that names without a database
+/// mean; its name comes from the folder's.
+fn open_database(session: &Session, path: &str, access: WriteAccess) -> Result<String> {
+    let name = name_of(path);
+    let options = match access {
+        WriteAccess::ReadWrite => Vec::new(),
+        WriteAccess::ReadOnly => vec![TableOption {
+            name: "read_only".to_owned(),
+            value: Value::text("true"),
+            data_type: Type::Varchar,
+            name_span: None,
+            span: None,
+        }],
+    };
+    let attachment = Attachment {
+        path: path.to_owned(),
+        name: name.clone(),
+        if_not_exists: false,
+        options,
+        span: None,
+    };
+    attach(session, attachment)?;
+    // Tables that a program registers are in `memory`.
+    let places = [name.as_str(), MEMORY].map(|it| SchemaPlace::new(it, MAIN));
+    session.catalog.set_path(SearchPath::new(places.to_vec())?);
+    Ok(name)
+}
+
+/// The name of a database in a folder: that of the folder, as one that SQL can have.
+fn name_of(path: &str) -> String {
+    let path = Path::new(path);
+    let whole = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let stem = whole.file_stem().map(|it| it.to_string_lossy().replace([':', '.'], "_"));
+    match stem.filter(|it| !it.is_empty()) {
+        None => "db".to_owned(),
+        Some(stem) if [MEMORY, TEMPORARY, "system"].contains(&stem.to_lowercase().as_str()) => {
+            format!("{stem}_db")
+        }
+        Some(stem) => stem,
+    }
+}
+
+/// A number of rows as the value of an option.
+fn rows_of(option: &TableOption) -> Result<usize> {
+    let rows = option.value.as_str().and_then(|it| it.parse().ok());
+    rows.ok_or_else(|| {
+        let error = Error::invalid_query(format!("{} needs a number of rows", option.name));
+        error.span(option.span)
+    })
 }
 
 /// Runs USE.

@@ -1,20 +1,36 @@
-//! Functions in FROM that list the attached databases and their schemas.
+//! Functions in FROM that list the attached databases, their schemas, and what they take on disk.
 
-use crate::{catalog::SessionHost, listing::listed};
+use crate::{catalog::SessionHost, listing::listed, maintenance};
 use std::sync::Arc;
 use volley_catalog::{INFORMATION_SCHEMA, MEMORY, StatementCatalog, TEMPORARY};
 use volley_connector::{Table, TableArguments, WriteAccess};
 use volley_error::{Error, Result};
+use volley_memory::Pool;
 use volley_types::{Field, Schema, Type, Value};
 
 /// A function: its name, its columns, and what makes its rows.
 struct Function {
     name: &'static str,
     columns: &'static [(&'static str, Type)],
-    rows: fn(&StatementCatalog) -> Result<Vec<Vec<Value>>>,
+    takes: Takes,
+    rows: fn(&Call<'_>) -> Result<Vec<Vec<Value>>>,
 }
 
-const FUNCTIONS: [Function; 2] = [
+/// What a function takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Nothing,
+    Table,
+}
+
+/// A call of a function.
+struct Call<'a> {
+    catalog: &'a StatementCatalog,
+    arguments: &'a TableArguments,
+    pool: &'a Pool,
+}
+
+const FUNCTIONS: [Function; 5] = [
     Function {
         name: "duckdb_databases",
         columns: &[
@@ -23,6 +39,7 @@ const FUNCTIONS: [Function; 2] = [
             ("internal", Type::Boolean),
             ("readonly", Type::Boolean),
         ],
+        takes: Takes::Nothing,
         rows: databases,
     },
     Function {
@@ -32,9 +49,25 @@ const FUNCTIONS: [Function; 2] = [
             ("schema_name", Type::Varchar),
             ("internal", Type::Boolean),
         ],
+        takes: Takes::Nothing,
         rows: schemas,
     },
+    Function {
+        name: "pragma_database_size",
+        columns: &maintenance::DATABASE_SIZE,
+        takes: Takes::Nothing,
+        rows: |call| maintenance::database_sizes(call.catalog, call.pool),
+    },
+    STORAGE_INFO,
+    Function { name: "pragma_storage_info", ..STORAGE_INFO },
 ];
+
+const STORAGE_INFO: Function = Function {
+    name: "storage_info",
+    columns: &maintenance::STORAGE_INFO,
+    takes: Takes::Table,
+    rows: |call| maintenance::storage_info(call.catalog, call.arguments),
+};
 
 /// Whether this is the name of one of the functions, ignoring case.
 pub(crate) fn is_function(name: &str) -> bool {
@@ -48,17 +81,19 @@ pub(crate) fn table(
     (name, arguments): (&str, &TableArguments),
 ) -> Option<Result<Arc<dyn Table>>> {
     let function = FUNCTIONS.iter().find(|it| it.name.eq_ignore_ascii_case(name))?;
-    if !arguments.arguments.is_empty() || !arguments.options.is_empty() {
+    let has_arguments = !arguments.arguments.is_empty() || !arguments.options.is_empty();
+    if has_arguments && function.takes == Takes::Nothing {
         let message = format!("table function {} takes no arguments", function.name);
         return Some(Err(Error::invalid_query(message)));
     }
     let columns: Schema =
         function.columns.iter().map(|it| Field::new(it.0, it.1.clone())).collect();
-    let rows = (function.rows)(catalog);
+    let call = Call { catalog, arguments, pool: &host.pool };
+    let rows = (function.rows)(&call);
     Some(rows.and_then(|it| listed(function.name.to_owned(), columns, &it, &host.pool)))
 }
 
-fn databases(catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+fn databases(call: &Call<'_>) -> Result<Vec<Vec<Value>>> {
     let row = |(name, attached): (&str, &volley_catalog::Attached)| {
         let path = match attached.path.as_str() {
             ":memory:" => Value::Null,
@@ -73,11 +108,11 @@ fn databases(catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
             Value::Boolean(is_read_only),
         ]
     };
-    Ok(catalog.databases().map(row).collect())
+    Ok(call.catalog.databases().map(row).collect())
 }
 
-fn schemas(catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
-    let mut rows = Vec::new();
+fn schemas(call: &Call<'_>) -> Result<Vec<Vec<Value>>> {
+    let (mut rows, catalog) = (Vec::new(), call.catalog);
     for (database, attached) in catalog.databases() {
         let snapshot = catalog.snapshot(database)?;
         let own = snapshot.catalog().schemas.values();

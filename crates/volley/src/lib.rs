@@ -49,6 +49,9 @@ mod prepared;
 mod listing;
 mod information_schema;
 mod database_functions;
+mod maintenance;
+mod export;
+mod repair;
 mod readers;
 mod csv_options;
 mod copy;
@@ -67,6 +70,7 @@ pub use session::Session;
 pub use settings::Settings;
 pub use statement::Outcome;
 
+pub use repair::{check_database, salvage_database};
 /// What tables, databases and sinks are written against.
 pub use volley_connector as connector;
 pub use volley_connector::{
@@ -75,6 +79,9 @@ pub use volley_connector::{
 };
 pub use volley_connector_hive::FileTable;
 pub use volley_connector_memory::{MemoryDatabase, MemoryTable};
+pub use volley_connector_native::{
+    CheckReport, NativeDatabase, NativeOptions, SalvageReport, SalvagedTable,
+};
 pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
 /// What operators are written against.
 pub use volley_exec as exec;

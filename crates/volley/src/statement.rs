@@ -3,7 +3,7 @@
 use crate::{
     ResultStream, Session, Settings,
     attach::{self, Attachment},
-    copy, copy_from, explain,
+    copy, copy_from, explain, export, maintenance,
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
@@ -218,6 +218,15 @@ fn execute(
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(session.start(planned, schema)?)?)))
         }
+        Statement::ExportDatabase { database, folder, format, options } => {
+            let target = export::Target { folder, format, options };
+            export::export(session, database.as_deref(), &target, cx)?;
+            Ok(Outcome::Done(None))
+        }
+        Statement::ImportDatabase { folder } => {
+            export::import(session, &folder, cx.constants.now_micros)?;
+            Ok(Outcome::Done(None))
+        }
         other => define(session, other, turn, cx),
     }
 }
@@ -242,6 +251,11 @@ fn define(
             let attachment = Attachment { path, name, if_not_exists, options, span };
             attach::attach(session, attachment)?;
         }
+        Statement::Checkpoint { database } => {
+            maintenance::checkpoint(session, database.as_deref(), cx)?;
+        }
+        Statement::Vacuum { table } => maintenance::vacuum(session, table.as_deref(), cx)?,
+        Statement::Analyze { table } => maintenance::analyze(table.as_deref(), cx)?,
         Statement::Detach { name, if_exists } => {
             attach::detach(session, &name, if_exists)?;
         }

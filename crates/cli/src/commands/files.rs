@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process,
 };
-use volley::{Error, Result};
+use volley::{Error, Result, connector::WriteAccess};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -31,15 +31,13 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "open",
         arguments: "PATH",
-        help: "Makes a data file a table, a folder of them tables, or attaches a database",
+        help: "Makes a data file a table, or opens the database in a folder",
         count: (1, 1),
         completes: Completes::Files,
         run: |shell, arguments| {
             check_unsafe(shell, ".open")?;
             let path = arguments.first().map_or("", String::as_str);
-            for problem in open::open(&shell.session, Path::new(path))? {
-                problem.print(shell.errors);
-            }
+            open::open(&shell.session, Path::new(path), WriteAccess::ReadWrite)?;
             Ok(Flow::Continue)
         },
     },

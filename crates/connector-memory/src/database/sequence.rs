@@ -17,6 +17,11 @@ impl Numbers {
         Numbers { entry, next }
     }
 
+    /// The number that is taken next; `None` at the end.
+    pub fn next(&self) -> Option<i64> {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a number for each place, without a gap; how many there were.
     pub fn take(&self, numbers: &mut [i64]) -> usize {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);

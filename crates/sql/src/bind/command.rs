@@ -39,6 +39,7 @@ impl<'a> Binder<'a> {
             Command::CreateMacro(it) => self.create_macro(it)?,
             Command::CreateType(create) => self.create_type(create)?,
             Command::Attach(attach) => self.attach(attach)?,
+            Command::Maintenance(it) => self.maintenance(it)?,
             Command::Detach { name, if_exists } => {
                 Statement::Detach { name: name.value.clone(), if_exists: *if_exists }
             }

@@ -215,8 +215,11 @@ impl<'a> Binder<'a> {
         }
         let shown = alias.map_or(last_part(name), |it| &it.name.value);
         let mut bound = self.table(&dotted, span)?;
-        let mut row_ids = None;
+        let (mut row_ids, mut database) = (None, None);
         if let Plan::Scan { name, table, columns, .. } = &mut bound.plan {
+            if let (TableRef::Stored { database: of_table, .. }, None) = (&*table, alias) {
+                database = Some(of_table.clone());
+            }
             shown.clone_into(name);
             if self.names_row_ids
                 && let Some(with_ids) = self.with_row_ids(table)?
@@ -227,7 +230,10 @@ impl<'a> Binder<'a> {
                 row_ids = Some(column);
             }
         }
-        let (plan, scope) = self.aliased(bound, alias, (last_part(name), &dotted))?;
+        let (plan, mut scope) = self.aliased(bound, alias, (last_part(name), &dotted))?;
+        if let Some(database) = database {
+            scope = scope.in_database(&database);
+        }
         Ok((plan, row_ids.into_iter().fold(scope, Scope::with_row_ids)))
     }
 

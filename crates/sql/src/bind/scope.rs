@@ -32,6 +32,8 @@ pub(super) struct RelationName {
     pub(super) name: String,
     /// The table's name with all its parts, joined by dots; the alias, if there is one.
     pub(super) qualified: String,
+    /// The database that it is in, if it is a table of one.
+    pub(super) database: Option<String>,
 }
 
 /// What a name means in one scope.
@@ -45,9 +47,20 @@ pub(super) enum Found {
 impl Scope {
     /// Columns under one relation's name.
     pub(super) fn of_relation(name: &str, qualified: &str, columns: Vec<Column>) -> Scope {
-        let name = RelationName { name: name.to_owned(), qualified: qualified.to_owned() };
-        let relation = Some(Rc::new(name));
+        let (name, qualified) = (name.to_owned(), qualified.to_owned());
+        let relation = Some(Rc::new(RelationName { name, qualified, database: None }));
         Scope::of(relation, columns)
+    }
+
+    /// The scope of one relation, which is a table of this database.
+    pub(super) fn in_database(mut self, database: &str) -> Scope {
+        let relation = self.columns.first().and_then(|it| it.relation.as_deref());
+        let Some(RelationName { name, qualified, .. }) = relation else { return self };
+        let (name, qualified) = (name.clone(), qualified.clone());
+        let database = Some(database.to_owned());
+        let relation = Rc::new(RelationName { name, qualified, database });
+        self.columns.iter_mut().for_each(|it| it.relation = Some(Rc::clone(&relation)));
+        self
     }
 
     /// Columns that belong to no relation.
@@ -157,6 +170,7 @@ impl ScopeColumn {
 
     pub(super) fn is_of(&self, relation: &str) -> bool {
         self.relation.as_ref().is_some_and(|it| {
+            let in_main = |name| in_main(name, it.database.as_deref().unwrap_or("memory"));
             it.name.eq_ignore_ascii_case(relation)
                 || in_main(&it.qualified).eq_ignore_ascii_case(in_main(relation))
         })
@@ -176,13 +190,16 @@ impl ScopeColumn {
     }
 }
 
-/// The name without the database and the schema that names without one mean.
-fn in_main(name: &str) -> &str {
-    let behind = |prefix: &str| {
+/// The name without the database and the schema `main`.
+fn in_main<'n>(name: &'n str, database: &str) -> &'n str {
+    let behind = |name: &'n str, prefix: &str| {
         let (first, rest) = name.split_at_checked(prefix.len())?;
+        let rest = rest.strip_prefix('.')?;
         first.eq_ignore_ascii_case(prefix).then_some(rest)
     };
-    behind("memory.main.").or_else(|| behind("main.")).unwrap_or(name)
+    let without_database = behind(name, database).filter(|it| behind(it, "main").is_some());
+    let name = without_database.unwrap_or(name);
+    behind(name, "main").unwrap_or(name)
 }
 
 /// The only column.

@@ -7,8 +7,9 @@ use super::{
     error::ends_statement,
     explain::explain_options,
     macros::{CreateMacro, create_macro, is_macro},
+    maintenance::{Maintenance, maintenance},
     sequence::{CreateSequence, create_sequence},
-    show::{listing, table_info},
+    show::{database_size, listing, table_info},
     view::{rename_view, renames_view},
     *,
 };
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Attach(Box<Attach>),
     /// DETACH.
     Detach { name: Ident, if_exists: bool },
+    /// CHECKPOINT, VACUUM, ANALYZE, EXPORT DATABASE, IMPORT DATABASE.
+    Maintenance(Box<Maintenance>),
     /// DROP MACRO.
     DropMacro { name: ObjectName, if_exists: bool },
     /// COPY ... TO 'file' (options).
@@ -124,6 +127,12 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
     if is_word(parser, "detach") {
         return detach(parser);
     }
+    if let Some(command) = maintenance(parser)? {
+        return Ok(command);
+    }
+    let Token::Word(word) = &parser.peek_token_ref().token else {
+        return sql(parser);
+    };
     match word.keyword {
         Keyword::EXPLAIN => explain(parser, source),
         Keyword::DESCRIBE | Keyword::DESC => describe(parser),
@@ -334,13 +343,17 @@ fn reset(parser: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Reset { name: setting_name(parser)? })
 }
 
-/// `PRAGMA name = value`, as SET, `PRAGMA show_tables` and `PRAGMA table_info('table')`.
+/// `PRAGMA name = value`, as SET, `PRAGMA show_tables`, `PRAGMA database_size` and
+/// `PRAGMA table_info('table')`.
 fn pragma(parser: &mut Parser<'_>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::PRAGMA)?;
     let place = parser.peek_token_ref().span;
     let name = setting_name(parser)?;
     if name == "table_info" {
         return table_info(parser, place);
+    }
+    if name == "database_size" {
+        return database_size(place);
     }
     if name == "show_tables" {
         return Ok(Command::ShowTables);

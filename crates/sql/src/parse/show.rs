@@ -69,6 +69,11 @@ pub(super) fn table_info(parser: &mut Parser<'_>, place: Span) -> Parsed<Command
     query(&format!("SELECT * FROM pragma_table_info({})", quoted(&table)), place)
 }
 
+/// What databases take: `PRAGMA database_size`.
+pub(super) fn database_size(place: Span) -> Parsed<Command> {
+    query("SELECT * FROM pragma_database_size()", place)
+}
+
 /// A query that represents a statement at `place`.
 fn query(text: &str, place: Span) -> Parsed<Command> {
     let query = parse_query_at(text, place);

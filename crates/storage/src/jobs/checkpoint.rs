@@ -38,6 +38,7 @@ impl Storage {
     ///
     /// I/O: either this manifest or the one before is the newest. Out of memory.
     pub fn checkpoint(&self) -> Result<()> {
+        self.check_writable()?;
         let _job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if self.core().log.bytes() == 0 { Ok(()) } else { self.checkpoint_now() }
     }

@@ -60,7 +60,14 @@ impl Storage {
 }
 
 fn is_much_changed(segment: &Arc<SegmentVersion>) -> bool {
-    let layers = segment.layers.view().layers();
-    let changed = layers.map(|it| (it.len() as u64).max(it.delta().unsigned_abs())).sum::<u64>();
+    let changed = segment.changed_rows();
     changed >= CHANGED_ROWS_MIN && changed > u64::from(segment.segment.rows()) / CHANGED_PART
+}
+
+impl SegmentVersion {
+    /// About how many rows were inserted, changed or deleted since the segment was written.
+    pub fn changed_rows(&self) -> u64 {
+        let layers = self.layers.view().layers();
+        layers.map(|it| (it.len() as u64).max(it.delta().unsigned_abs())).sum()
+    }
 }

@@ -34,6 +34,7 @@ impl Storage {
     ///
     /// I/O, corruption, out of memory; nothing has changed then.
     pub fn propagate(&self, table: TableId, segment: u32) -> Result<()> {
+        self.check_writable()?;
         let _job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ATTEMPTS {
             let version = self.snapshot();

@@ -32,10 +32,11 @@ pub(crate) struct LogStart {
 }
 
 /// A file of the log.
-struct LogFile {
-    name: Name,
-    number: u32,
-    bytes: Vec<u8>,
+pub(super) struct LogFile {
+    pub(super) name: Name,
+    pub(super) number: u32,
+    /// From some offset on.
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Reads all groups in order. `replay` gets their payloads.
@@ -104,7 +105,7 @@ fn files(store: &dyn Store, first: u32) -> Result<Vec<LogFile>> {
 
 impl LogFile {
     /// The number of the first group; `None` if the header is not that of this file.
-    fn first_group(&self, salt: u64) -> Result<Option<u64>> {
+    pub(super) fn first_group(&self, salt: u64) -> Result<Option<u64>> {
         let Some(header) = self.bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
         if !header.starts_with(&FILE_MAGIC) || !has_checksum(header, salt) {
             return Ok(None);
@@ -119,7 +120,7 @@ impl LogFile {
     }
 
     /// The payload of group `group` at `offset`, if it is there.
-    fn group(&self, offset: usize, group: u64, salt: u64) -> Option<&[u8]> {
+    pub(super) fn group(&self, offset: usize, group: u64, salt: u64) -> Option<&[u8]> {
         let (number, payload) = self.any_group(offset, salt)?;
         (number == group).then_some(payload)
     }
@@ -139,7 +140,7 @@ impl LogFile {
     }
 
     /// Whether a group from number `least` on can be read behind `offset`.
-    fn has_group(&self, offset: usize, least: u64, salt: u64) -> bool {
+    pub(super) fn has_group(&self, offset: usize, least: u64, salt: u64) -> bool {
         let starts = self.bytes.get(offset..).unwrap_or_default().windows(GROUP_MAGIC.len());
         let mut starts = starts.enumerate().filter(|it| it.1 == GROUP_MAGIC).map(|it| it.0);
         starts.any(|it| self.any_group(offset + it, salt).is_some_and(|it| it.0 >= least))

@@ -1,3 +1,7 @@
+mod full_disk;
+mod hooked_store;
+mod reader;
+
 use super::*;
 use crate::{ConflictScope, LocalStore, SegmentWriter, TableChange, TableVersion};
 use std::path::Path;
@@ -18,6 +22,7 @@ fn options() -> StorageOptions {
         delta_bytes: usize::MAX,
         types: Arc::new(TypeRegistry::default()),
         salt: 9,
+        bulk_rows: BULK_ROWS,
     }
 }
 
@@ -386,7 +391,7 @@ fn a_check_reads_everything_and_finds_damage() {
     assert_eq!((report.blocks, report.findings.len()), (3, 0), "{report:?}");
     let blocks = storage.blocks(table).unwrap();
     assert_eq!(blocks.iter().map(|it| it.rows).collect::<Vec<_>>(), [3000, 3000]);
-    assert_eq!(blocks[0].codec, volley_codec::CodecId::PforDelta);
+    assert_eq!(blocks[0].codec.as_deref(), Some("pfor-delta"));
     drop(storage);
     // One bit of each file of blocks.
     let mut findings = 0;

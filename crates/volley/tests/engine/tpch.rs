@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 use tempfile::TempDir;
-use volley::{Session, Type};
+use volley::{Session, Type, Value, connector::WriteAccess};
 
 /// Doubles may differ by this share, since the order of additions may.
 const TOLERANCE: f64 = 1e-9;
@@ -171,4 +171,41 @@ fn scale_0_01_without_any_one_of_the_rules() {
         all.extend(failures.iter().map(|it| format!("without {}: {it}", rule.name)));
     }
     assert!(all.is_empty(), "{} answers differ:\n{}", all.len(), all.join("\n"));
+}
+
+#[test]
+fn native_tables_clean_changed_and_read_by_another_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let path = path.to_str().unwrap();
+    let session = Session::new().unwrap();
+    session.set("threads", "2").unwrap();
+    session.open_database(path, WriteAccess::ReadWrite).unwrap();
+    for (table, _) in volley_tpch::TABLES {
+        let file = data("0.01").join(format!("{table}.parquet"));
+        let create = format!("CREATE TABLE {table} AS FROM '{}'", file.to_str().unwrap());
+        session.sql(&create).unwrap();
+    }
+    let check = |session: &Session, what: &str| {
+        let failures = failures(session, "0.01");
+        assert!(failures.is_empty(), "{what}:\n{}", failures.join("\n"));
+    };
+    check(&session, "clean");
+    // A part of the rows is deleted and inserted again, another is updated and updated back.
+    let moved = "CREATE TEMP TABLE moved AS FROM lineitem WHERE l_orderkey % 20 = 3; \
+        DELETE FROM lineitem WHERE l_orderkey % 20 = 3; INSERT INTO lineitem FROM moved; \
+        UPDATE orders SET o_custkey = o_custkey + 1 WHERE o_orderkey % 20 = 5; \
+        UPDATE orders SET o_custkey = o_custkey - 1 WHERE o_orderkey % 20 = 5";
+    session.sql(moved).unwrap();
+    let changed = "SELECT max(changed_rows) > 1000 FROM storage_info('lineitem')";
+    assert_eq!(session.sql(changed).unwrap().collect_values().unwrap(), [[Value::Boolean(true)]]);
+    check(&session, "changed");
+    let reader = Session::new().unwrap();
+    reader.open_database(path, WriteAccess::ReadOnly).unwrap();
+    check(&reader, "a reader");
+    session.sql("VACUUM").unwrap();
+    let rows = session.sql("SELECT max(changed_rows) FROM storage_info('lineitem')").unwrap();
+    assert_eq!(rows.collect_values().unwrap(), [[Value::BigInt(0)]]);
+    check(&session, "vacuumed");
+    check(&reader, "a reader after VACUUM");
 }

@@ -5,7 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod made_up;
+mod native;
 
+use native::{Native, Upkeep};
 use sqllogictest::{DBOutput, DefaultColumnType, Record, Runner, TestErrorKind};
 use std::{
     fs,
@@ -38,6 +40,22 @@ type Answer = DBOutput<DefaultColumnType>;
 struct Database {
     session: Session,
     memory: Memory,
+    native: Option<Native>,
+}
+
+/// What files are run with.
+#[derive(Clone, Copy)]
+struct Configuration<'a> {
+    settings: &'a [(&'a str, &'a str)],
+    memory: Memory,
+    /// The default database is one on disk, and this is done to it.
+    native: Option<Upkeep>,
+}
+
+impl<'a> Configuration<'a> {
+    fn new(settings: &'a [(&'a str, &'a str)]) -> Configuration<'a> {
+        Configuration { settings, memory: Memory::Unlimited, native: None }
+    }
 }
 
 /// How much memory statements get.
@@ -66,6 +84,17 @@ impl Database {
         })
     }
 
+    fn run_all(&self, sql: &str) -> Result<Answer, Error> {
+        let mut output = DBOutput::StatementComplete(0);
+        for statement in &volley::parse(sql)? {
+            output = match self.memory {
+                Memory::Unlimited => self.answer(statement)?,
+                Memory::Tight => self.tight_answer(statement)?,
+            };
+        }
+        Ok(output)
+    }
+
     fn tight_answer(&self, statement: &ParsedStatement) -> Result<Answer, Error> {
         let pool = self.session.pool();
         let mut more = TIGHT_BYTES_MIN;
@@ -91,14 +120,15 @@ impl sqllogictest::DB for Database {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<Answer, Error> {
-        let mut output = DBOutput::StatementComplete(0);
-        for statement in &volley::parse(sql)? {
-            output = match self.memory {
-                Memory::Unlimited => self.answer(statement)?,
-                Memory::Tight => self.tight_answer(statement)?,
-            };
+        let Some(native) = &self.native else { return self.run_all(sql) };
+        let mut answer = self.run_all(&native::renamed(sql));
+        if let Ok(DBOutput::Rows { rows, .. }) = &mut answer {
+            for cell in rows.iter_mut().flatten() {
+                *cell = native::expected_cell(std::mem::take(cell));
+            }
         }
-        Ok(output)
+        native.after_statement(&self.session)?;
+        answer.map_err(|it| native::expected_error(&it))
     }
 }
 
@@ -119,40 +149,44 @@ fn letter(data_type: &Type) -> DefaultColumnType {
 
 /// Runs every file of the corpus; all failures are listed, not only the first.
 fn check(settings: &[(&str, &str)]) {
-    check_folder(CORPUS, settings, Memory::Unlimited);
+    check_folder(CORPUS, Configuration::new(settings));
 }
 
 /// As [`check`], of a folder of the corpus.
-fn check_folder(folder: &str, settings: &[(&str, &str)], memory: Memory) {
-    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
-    std::env::set_current_dir(&root).unwrap();
-    let wanted = std::env::var("SLT").unwrap_or_default();
-    let mut files = Vec::new();
-    collect_files(Path::new(folder), &mut files);
-    files.retain(|it| it.to_string_lossy().contains(&wanted));
-    files.retain(|it| memory != Memory::Tight || it != Path::new(TRIED_ONCE));
-    files.sort();
-    assert!(!files.is_empty() || folder != CORPUS, "no file matches");
+fn check_folder(folder: &str, configuration: Configuration<'_>) {
     let (mut records, mut failures) = (0, Vec::new());
-    for file in &files {
-        records += run_file(file, settings, memory, &mut failures);
+    let files = files_of(folder);
+    let is_run =
+        |it: &&PathBuf| configuration.memory != Memory::Tight || *it != Path::new(TRIED_ONCE);
+    for file in files.iter().filter(is_run) {
+        records += run_file(file, configuration, &mut failures);
     }
-    eprintln!("{records} records in {} files with {settings:?}", files.len());
+    eprintln!("{records} records in {} files with {:?}", files.len(), configuration.settings);
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// The files of a folder, as `SLT` chooses them. Their paths are those from the current folder.
+fn files_of(folder: &str) -> Vec<PathBuf> {
+    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    std::env::set_current_dir(&root).unwrap();
+    let chosen = std::env::var("SLT").unwrap_or_default();
+    let mut files = Vec::new();
+    collect_files(Path::new(folder), &mut files);
+    files.retain(|it| it.to_string_lossy().contains(&chosen));
+    files.sort();
+    assert!(!files.is_empty() || folder != CORPUS, "no file matches");
+    files
+}
+
 /// The number of records.
-fn run_file(
-    file: &Path,
-    settings: &[(&str, &str)],
-    memory: Memory,
-    failures: &mut Vec<String>,
-) -> usize {
+fn run_file(file: &Path, configuration: Configuration<'_>, failures: &mut Vec<String>) -> usize {
+    let Configuration { settings, memory, native } = configuration;
     let session = Session::builder().extend(made_up::register).build().unwrap();
     settings.iter().for_each(|(name, value)| session.set(name, value).unwrap());
-    let mut session = Some(session);
+    let native = native.map(|it| Native::open(&session, it));
+    let mut database = Some(Database { session, memory, native });
     let mut runner = Runner::new(|| {
-        let database = session.take().map(|session| Database { session, memory });
+        let database = database.take();
         async move { database.ok_or_else(|| Error::internal("a second connection")) }
     });
     let parsed: Vec<Record<DefaultColumnType>> = sqllogictest::parse_file(file).unwrap();
@@ -218,7 +252,9 @@ fn the_corpus_holds_with_merge_joins() {
 
 #[test]
 fn the_corpus_holds_with_the_least_memory_that_lets_statements_finish() {
-    check_folder(CORPUS, &[("threads", "2"), ("batch_rows", "1024")], Memory::Tight);
+    let settings = [("threads", "2"), ("batch_rows", "1024")];
+    let memory = Memory::Tight;
+    check_folder(CORPUS, Configuration { memory, ..Configuration::new(&settings) });
     let retries = RETRIES.load(Ordering::Relaxed);
     eprintln!("{retries} statements ran out of memory first");
     assert!(retries > 100 || std::env::var("SLT").is_ok(), "memory was not short");
@@ -227,14 +263,11 @@ fn the_corpus_holds_with_the_least_memory_that_lets_statements_finish() {
 #[test]
 fn types_of_a_users_own_are_compared_by_their_keys() {
     for (threads, batch_rows) in [("2", "1024"), ("1", "1"), ("4", "3")] {
-        check_folder(
-            MADE_UP_TYPES,
-            &[("threads", threads), ("batch_rows", batch_rows)],
-            Memory::Unlimited,
-        );
+        let settings = [("threads", threads), ("batch_rows", batch_rows)];
+        check_folder(MADE_UP_TYPES, Configuration::new(&settings));
     }
     for rule in volley_optimizer::rules() {
-        check_folder(MADE_UP_TYPES, &[("disabled_rules", rule.name)], Memory::Unlimited);
+        check_folder(MADE_UP_TYPES, Configuration::new(&[("disabled_rules", rule.name)]));
     }
 }
 
@@ -242,7 +275,8 @@ fn types_of_a_users_own_are_compared_by_their_keys() {
 fn where_planners_go_wrong_answers_hold_without_any_of_the_rules() {
     let rules: Vec<&str> = volley_optimizer::rules().iter().map(|it| it.name).collect();
     for rule in &rules {
-        check_folder("tests/slt/planner", &[("disabled_rules", rule)], Memory::Unlimited);
+        check_folder("tests/slt/planner", Configuration::new(&[("disabled_rules", rule)]));
     }
-    check_folder("tests/slt/planner", &[("disabled_rules", &rules.join(","))], Memory::Unlimited);
+    let all = rules.join(",");
+    check_folder("tests/slt/planner", Configuration::new(&[("disabled_rules", &all)]));
 }
