@@ -36,29 +36,29 @@ impl QueryProfile {
         let mut page = String::new();
         let title = self.statement.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = crate::format::shortened(&title, TITLE_CHARS);
-        let _ = write!(
+        let _ = writeln!(
             page,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <link rel=\"icon\" href=\"data:,\">\
-             <title>{} - profile</title><style>{STYLE}</style></head><body>\n",
+             <title>{} - profile</title><style>{STYLE}</style></head><body>",
             escaped(&title)
         );
         self.push_head(&mut page);
-        let _ = write!(
+        let _ = writeln!(
             page,
             "<section id=\"plan\"><h2>Plan</h2><div class=\"tools\" role=\"group\" \
              aria-label=\"zoom\"><button data-zoom=\"in\">+</button><button data-zoom=\"out\">−\
              </button><button data-zoom=\"fit\">Fit</button><span class=\"hint\">Tab and arrow \
-             keys move, Enter selects</span></div><div class=\"graph\">{}</div></section>\n",
+             keys move, Enter selects</span></div><div class=\"graph\">{}</div></section>",
             self.graph("")
         );
         self.push_timeline(&mut page);
         self.push_table(&mut page);
         self.push_details(&mut page);
         self.push_settings(&mut page);
-        let _ = write!(page, "<script>{SCRIPT}</script></body></html>\n");
+        let _ = writeln!(page, "<script>{SCRIPT}</script></body></html>");
         page
     }
 

@@ -58,8 +58,8 @@ impl Session {
     /// ```
     pub fn progress(&self) -> Option<TaskProgress> {
         let monitors = self.profiles.lock_monitors();
-        let running = monitors.iter().rev().filter_map(TaskMonitor::progress);
-        running.into_iter().find(|it| it.pipelines.iter().any(|it| it.stage != Stage::Done))
+        let mut running = monitors.iter().rev().filter_map(TaskMonitor::progress);
+        running.find(|it| it.pipelines.iter().any(|it| it.stage != Stage::Done))
     }
 
     /// From now on, keeps the profile of the query that ended last.
