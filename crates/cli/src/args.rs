@@ -11,7 +11,7 @@ pub struct Args {
     /// A data file, which becomes a table of its name, or the folder of a database, which is made if
     /// there is none and becomes the default; names of subcommands win, ./tpch is a folder
     #[arg(value_name = "PATH")]
-    pub path: Vec<PathBuf>,
+    pub path: Option<PathBuf>,
 
     /// Opens the database to read it, while another process may write it
     #[arg(long, requires = "path")]

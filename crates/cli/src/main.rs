@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let done = match &args.command {
-        Some(_) if !args.path.is_empty() => Err(database::misplaced()),
+        Some(_) if args.path.is_some() => Err(database::misplaced()),
         Some(Command::Check(check)) => check::main(check, &args.session),
         Some(Command::Salvage(salvage)) => salvage::main(salvage, &args.session),
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),

@@ -67,7 +67,7 @@ fn shell(args: &Args) -> Result<Shell, Failure> {
         }
     }
     let access = if args.read_only { WriteAccess::ReadOnly } else { WriteAccess::ReadWrite };
-    for path in &args.path {
+    if let Some(path) = &args.path {
         open(&session, path, access)?;
     }
     let mut variables = Variables::default();
