@@ -68,10 +68,8 @@ fn columns(count: usize, edges: &[Edge]) -> Vec<f64> {
         }
     }
     let mut columns = vec![0.0; count];
-    let mut leaves = 0;
-    for node in (0..count).filter(|it| own[*it].is_empty()) {
-        columns[node] = f64::from(leaves);
-        leaves += 1;
+    for (leaf, node) in (0..count).filter(|it| own[*it].is_empty()).enumerate() {
+        columns[node] = leaf as f64;
     }
     for node in (0..count).rev().filter(|it| !own[*it].is_empty()) {
         let sum: f64 = own[node].iter().map(|it| columns[*it]).sum();
