@@ -97,6 +97,8 @@ struct Figures {
     bytes: u64,
     /// Rows that earlier pipelines gave to the node of the source.
     rows_kept: u64,
+    /// The share of the work of those pipelines that is not done: of a queue, more rows will come.
+    missing_before: f64,
     busy: Duration,
     has_begun: bool,
     has_ended: bool,
@@ -162,18 +164,26 @@ impl TaskRecords {
                 own.splits = Some((done + named(SPLITS_DONE), all + named(SPLITS_TOTAL)));
             }
         }
-        for (pipeline, own) in figures.iter_mut().enumerate() {
+        for pipeline in 0..figures.len() {
             let (drivers, begun, ended) = self.timeline.drivers_of(pipeline);
+            let before = self.before(pipeline, figures[pipeline].source.map(|it| it.1));
+            let missing = before.iter().map(|it| 1.0 - figures[it.pipeline].share_done());
+            let missing_before = missing.fold(0.0, f64::max);
+            let own = &mut figures[pipeline];
             own.has_begun = begun > 0;
             own.has_ended = ended == drivers;
-            let Some((_, node)) = own.source else { continue };
-            let before = self
-                .operators
-                .iter()
-                .filter(|it| it.node == node && it.pipeline < pipeline && it.position > 0);
-            own.rows_kept = before.map(|it| it.metrics.counts().rows_in).sum();
+            own.rows_kept = before.iter().map(|it| it.metrics.counts().rows_in).sum();
+            own.missing_before = missing_before;
         }
         figures
+    }
+
+    /// The operators of earlier pipelines that gave rows to a node.
+    fn before(&self, pipeline: usize, node: Option<PlanNodeId>) -> Vec<&OperatorRecord> {
+        let gives = |it: &&OperatorRecord| {
+            Some(it.node) == node && it.pipeline < pipeline && it.position > 0
+        };
+        self.operators.iter().filter(gives).collect()
     }
 }
 
@@ -195,7 +205,8 @@ impl Figures {
         }
         let (done, all) = self.splits.unwrap_or((self.rows, self.rows_kept));
         // A split that is read now is not done.
-        if all == 0 { 0.0 } else { (done as f64 / all as f64).min(0.99) }
+        let share = if all == 0 { 0.0 } else { (done as f64 / all as f64).min(0.99) };
+        share * (1.0 - self.missing_before)
     }
 
     /// What it has to do, in splits or rows.
@@ -213,6 +224,11 @@ fn share_done(figures: &[Figures]) -> f64 {
     let per_split = cost_per_unit(figures.iter().filter(|it| it.splits.is_some()));
     let rows = figures.iter().filter(|it| it.splits.is_some()).map(|it| it.rows).sum::<u64>();
     let per_row = if rows == 0 { 0.0 } else { spent / rows as f64 * EMIT_SHARE };
+    let is_unknown = |it: &Figures| !it.has_ended && it.splits.is_some_and(|it| it.1 > 0);
+    if per_split == 0.0 && figures.iter().any(is_unknown) {
+        // No scan is far enough to say what a split costs.
+        return 0.0;
+    }
     let open = figures.iter().filter(|it| !it.has_ended);
     let remaining: f64 = open
         .map(|it| {

@@ -66,7 +66,7 @@ fn pages_have_a_bounded_size() {
     // A time line as full as it can be.
     let at = |it: u32| run.elapsed * it / 2048;
     let segment = |it: u32| {
-        let state = if it % 2 == 0 { DriverState::Running } else { DriverState::Spilling };
+        let state = if it.is_multiple_of(2) { DriverState::Running } else { DriverState::Spilling };
         TimeSegment { state, position: 0, start: at(it), end: at(it + 1) }
     };
     let segments: Vec<TimeSegment> = (0..2048).map(segment).collect();
