@@ -8,13 +8,13 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "volley", bin_name = "volley", version, about)]
 pub struct Args {
-    /// Opens the database in this folder, or makes one, and makes it the default; names of
-    /// subcommands win, ./tpch is a folder
-    #[arg(value_name = "DIR")]
-    pub database: Option<PathBuf>,
+    /// A data file, which becomes a table of its name, or the folder of a database, which is made
+    /// if there is none and becomes the default; names of subcommands win, ./tpch is a folder
+    #[arg(value_name = "PATH")]
+    pub path: Option<PathBuf>,
 
     /// Opens the database to read it, while another process may write it
-    #[arg(long, requires = "database")]
+    #[arg(long, requires = "path")]
     pub read_only: bool,
 
     /// Runs these statements and exits
@@ -29,21 +29,50 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub data: Vec<PathBuf>,
 
-    /// Output format of rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// Output format of rows [default: table, with --agent: agent]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
 
-    /// The maximum number of rows of a table that are printed on a terminal; 0 for all
-    #[arg(long, value_name = "ROWS", default_value_t = 100)]
-    pub max_rows: usize,
+    /// The maximum number of rows that are printed on a terminal or with --agent; 0 for all
+    /// [default: 100, with --agent: 200]
+    #[arg(long, value_name = "ROWS")]
+    pub max_rows: Option<usize>,
+
+    /// The maximum number of bytes of a result that are printed with --agent; 0 for all
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536)]
+    pub max_bytes: usize,
 
     /// Prints the time of every statement
     #[arg(long)]
     pub timer: bool,
 
     /// Continues with the next statement after one that failed
-    #[arg(long)]
+    #[arg(long, conflicts_with = "bail")]
     pub keep_going: bool,
+
+    /// Stops at the first statement that fails, also at the prompt, and exits with status 1
+    #[arg(long)]
+    pub bail: bool,
+
+    /// Prints every statement before it runs
+    #[arg(long)]
+    pub echo: bool,
+
+    /// Gives the parameter $NAME a value in all statements: a number, true, false, null or a text
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub var: Vec<String>,
+
+    /// Forbids files, the network and changes of settings, once PATH and --data are open
+    #[arg(long)]
+    pub safe: bool,
+
+    /// For programs: compact typed rows, errors as JSON, limits for rows and bytes
+    #[arg(long)]
+    pub agent: bool,
+
+    /// Commands and statements that the prompt begins with [default: ~/.volleyrc]
+    #[arg(long, value_name = "FILE")]
+    pub startup: Option<PathBuf>,
 
     #[command(flatten)]
     pub session: SessionArgs,
@@ -67,6 +96,10 @@ pub struct SessionArgs {
     /// Changes a setting, such as batch_rows=1024; SHOW ALL lists them
     #[arg(long, value_name = "NAME=VALUE", global = true)]
     pub set: Vec<String>,
+
+    /// Shows no progress of what takes longer than half a second
+    #[arg(long, global = true)]
+    pub no_progress: bool,
 }
 
 /// The subcommands of `volley`.

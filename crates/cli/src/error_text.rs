@@ -5,7 +5,7 @@ use std::{
     io::{self, Write as _},
 };
 use unicode_width::UnicodeWidthChar;
-use volley::{Blame, Error};
+use volley::{Blame, Error, ErrorKind};
 
 /// Marks the omitted part of a long line.
 const CUT: &str = "...";
@@ -14,33 +14,58 @@ const CUT: &str = "...";
 #[derive(Debug)]
 pub enum Failure {
     /// A statement failed: status 1.
-    Statement(
-        /// What is printed.
-        String,
-    ),
+    Statement(Report),
     /// The command was called wrongly: status 2.
-    Usage(
-        /// What is printed.
-        String,
-    ),
+    Usage(Report),
     /// The reader closed the output (`volley ... | head`): status 0, nothing printed.
     OutputClosed,
+}
+
+/// An error for people and for programs.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Lines of text.
+    pub text: String,
+    /// A JSON object in one line.
+    pub json: String,
+}
+
+/// Who reads errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorStyle {
+    /// People: lines of text.
+    Text,
+    /// Programs: a JSON object per error.
+    Json,
+}
+
+impl Report {
+    /// The error of a statement of `sql`, which follows other lines of the same text.
+    fn of(error: &Error, sql: &str, lines_before: usize) -> Report {
+        let (text, json) = (render(error, sql, lines_before), as_json(error, sql, lines_before));
+        Report { text, json }
+    }
 }
 
 impl Failure {
     /// A failure of a statement of `sql`, which follows other lines of the same text.
     pub fn of_statement(error: &Error, sql: &str, lines_before: usize) -> Failure {
-        Failure::Statement(render(error, sql, lines_before))
+        Failure::Statement(Report::of(error, sql, lines_before))
     }
 
     /// A failure outside any SQL text.
     pub fn of_error(error: &Error) -> Failure {
-        Failure::Statement(render(error, "", 0))
+        Failure::Statement(Report::of(error, "", 0))
     }
 
     /// A wrong argument.
     pub fn usage(error: &Error) -> Failure {
-        Failure::Usage(render(error, "", 0))
+        Failure::Usage(Report::of(error, "", 0))
+    }
+
+    /// A failure that was reported already: it only has a status.
+    pub fn reported() -> Failure {
+        Failure::Statement(Report::default())
     }
 
     /// The output did not take what was written.
@@ -48,20 +73,30 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::OutputClosed;
         }
-        Failure::Statement(format!("error: cannot write to standard output: {error}\n"))
+        let message = format!("cannot write to standard output: {error}");
+        Failure::of_error(&Error::new(ErrorKind::Io, message))
     }
 
-    /// What is printed.
+    /// What is printed for people.
     pub fn text(&self) -> &str {
-        match self {
-            Failure::Statement(text) | Failure::Usage(text) => text,
-            Failure::OutputClosed => "",
-        }
+        self.report().map_or("", |it| &it.text)
     }
 
     /// Prints it to standard error, if that still takes it.
-    pub fn print(&self) {
-        let _ = io::stderr().write_all(self.text().as_bytes());
+    pub fn print(&self, style: ErrorStyle) {
+        let Some(report) = self.report() else { return };
+        let text = match style {
+            ErrorStyle::Text => &report.text,
+            ErrorStyle::Json => &report.json,
+        };
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    fn report(&self) -> Option<&Report> {
+        match self {
+            Failure::Statement(report) | Failure::Usage(report) => Some(report),
+            Failure::OutputClosed => None,
+        }
     }
 
     /// The exit status.
@@ -103,6 +138,37 @@ pub fn render(error: &Error, sql: &str, lines_before: usize) -> String {
         line(format_args!("this is a bug in Volley; please report it with the query"));
     }
     text
+}
+
+/// The error as a JSON object in one line: what is wrong, where in the text, and what to do. Lines
+/// and columns count from 1, columns in characters; `end_column` is behind the last one.
+fn as_json(error: &Error, sql: &str, lines_before: usize) -> String {
+    let place = Place::find(error, sql);
+    let at = place.as_ref().map(|it| {
+        let column = it.column + 1;
+        serde_json::json!({
+            "line": lines_before + it.number,
+            "column": column,
+            "end_column": column + it.width,
+            "text": it.excerpt().0,
+        })
+    });
+    let mut causes = Vec::new();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if !says_nothing_new(cause) {
+            causes.push(cause.to_string());
+        }
+        source = cause.source();
+    }
+    let object = serde_json::json!({
+        "error": error.to_string(),
+        "kind": format!("{:?}", error.kind()),
+        "place": at,
+        "hint": error.hint_text(),
+        "causes": causes,
+    });
+    format!("{object}\n")
 }
 
 /// Whether the message already says in words what an operating system's error is.
@@ -226,6 +292,30 @@ mod tests {
         let sql = "SELECT 1\r\n+";
         let error = Error::invalid_query("x").span(Some(Span { start: 9, end: 10 }));
         assert!(render(&error, sql, 0).ends_with("1 | SELECT 1\n  |         ^\n"));
+    }
+
+    #[test]
+    fn programs_get_the_place_and_the_hint_as_json() {
+        let sql = "SELECT 1;\nSELECT 'ä', colum FROM t";
+        let start = sql.find("colum").unwrap() as u32;
+        let error = Error::invalid_query("no such column: colum")
+            .span(Some(Span { start, end: start + 5 }))
+            .hint("did you mean column?");
+        let json = as_json(&error, sql, 10);
+        assert!(json.ends_with('\n') && json.matches('\n').count() == 1);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["error"], "no such column: colum");
+        assert_eq!(json["hint"], "did you mean column?");
+        assert_eq!(json["kind"], "InvalidQuery");
+        let place = &json["place"];
+        assert_eq!((&place["line"], &place["column"]), (&12.into(), &13.into()));
+        assert_eq!(
+            (&place["end_column"], &place["text"]),
+            (&18.into(), &"SELECT 'ä', colum FROM t".into())
+        );
+        let json = as_json(&Error::invalid_query("x"), "", 0);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert!(json["place"].is_null() && json["hint"].is_null());
     }
 
     #[test]

@@ -2,11 +2,18 @@
 
 use crate::interrupt;
 use clap::ValueEnum;
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
 use volley::{Batch, Error, ResultStream, Schema};
 
+mod agent;
 mod csv;
+mod html;
+mod insert;
 mod json;
+mod line;
 mod markdown;
 mod plain;
 mod table;
@@ -18,6 +25,10 @@ pub use table::write_table;
 pub enum Format {
     /// A table with lines, fit to the terminal
     Table,
+    /// A table with more lines that shows all of every value
+    Box,
+    /// A line per value
+    Line,
     /// Comma-separated values with a header line
     Csv,
     /// One JSON array of objects
@@ -26,17 +37,52 @@ pub enum Format {
     Ndjson,
     /// A Markdown table
     Markdown,
+    /// An HTML table
+    Html,
+    /// INSERT statements
+    Insert,
+    /// For programs: names and types, then rows, with tabs in between
+    Agent,
 }
 
 /// How rows are printed, in full.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Printing {
     /// The form.
     pub format: Format,
+    /// The table that INSERT statements name.
+    pub insert_table: String,
     /// The maximum number of rows of a table.
     pub rows_max: usize,
+    /// The maximum number of bytes for programs.
+    pub bytes_max: usize,
     /// The width of the terminal in characters; `None` if the output is not a terminal.
     pub width: Option<u16>,
+    /// What NULL looks like in tables.
+    pub null: String,
+    /// Whether numbers in tables have thousands separators.
+    pub has_thousands: bool,
+    /// Whether tables show the types of columns.
+    pub shows_types: bool,
+    /// The start of the statement, for its time below a table.
+    pub start: Option<Instant>,
+}
+
+impl Default for Printing {
+    /// All rows as a table.
+    fn default() -> Printing {
+        Printing {
+            format: Format::Table,
+            insert_table: "table_name".to_owned(),
+            rows_max: usize::MAX,
+            bytes_max: usize::MAX,
+            width: None,
+            null: "NULL".to_owned(),
+            has_thousands: false,
+            shows_types: true,
+            start: None,
+        }
+    }
 }
 
 /// Why printing stopped.
@@ -84,16 +130,22 @@ trait Printer {
 
     /// Counts rows that are not printed.
     fn skip(&mut self, _rows: usize) {}
+
+    /// Whether it needs no more rows, not even to count them.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 /// Prints all rows of `result`. Ctrl-C ends it with the error of cancelled queries, also when only
-/// printing is left.
+/// printing is left. Calls `before_rows` once the first rows are there, before they are printed.
 pub fn print(
-    result: ResultStream,
-    printing: Printing,
+    result: &mut ResultStream,
+    printing: &Printing,
     out: &mut dyn Write,
+    before_rows: impl FnOnce(),
 ) -> Result<(), PrintError> {
-    match print_rows(result, printing, &mut Interruptible(out)) {
+    match print_rows(result, printing, &mut Interruptible(out), before_rows) {
         Err(PrintError::Output(_)) if interrupt::is_interrupted() => {
             Err(PrintError::Query(Error::cancelled()))
         }
@@ -102,9 +154,10 @@ pub fn print(
 }
 
 fn print_rows(
-    mut result: ResultStream,
-    printing: Printing,
+    result: &mut ResultStream,
+    printing: &Printing,
     out: &mut dyn Write,
+    before_rows: impl FnOnce(),
 ) -> Result<(), PrintError> {
     let schema = result.schema().clone();
     if schema.is_empty() {
@@ -113,7 +166,12 @@ fn print_rows(
     }
     let mut printer: Box<dyn Printer> = match printing.format {
         Format::Table if result.is_plain_text() => Box::new(plain::PlainPrinter),
-        Format::Table => Box::new(table::TablePrinter::new(printing)),
+        Format::Box if result.is_plain_text() => Box::new(plain::PlainPrinter),
+        Format::Table | Format::Box => Box::new(table::TablePrinter::new(printing)),
+        Format::Line => Box::new(line::LinePrinter::new(printing)),
+        Format::Html => Box::new(html::HtmlPrinter),
+        Format::Insert => Box::new(insert::InsertPrinter::new(printing)),
+        Format::Agent => Box::new(agent::AgentPrinter::new(printing)),
         Format::Csv => Box::new(csv::CsvPrinter),
         Format::Json => Box::new(json::JsonPrinter::new(true)),
         Format::Ndjson => Box::new(json::JsonPrinter::new(false)),
@@ -121,6 +179,7 @@ fn print_rows(
     };
     // An error before the first row prints nothing.
     let mut next = result.next()?;
+    before_rows();
     printer.begin(&schema, out)?;
     while let Some(batch) = next {
         let rows = batch.rows();
@@ -129,6 +188,9 @@ fn print_rows(
             printer.batch(&schema, &batch.loaded()?.slice(0, wanted), out)?;
         }
         printer.skip(rows - wanted);
+        if printer.is_full() {
+            break;
+        }
         next = result.next()?;
     }
     Ok(printer.end(&schema, out)?)
@@ -206,6 +268,27 @@ fn write_text(out: &mut dyn Write, text: &mut String) -> io::Result<()> {
     result
 }
 
+/// Digits of the integer part of a number in groups of three.
+fn with_thousands(text: &str) -> String {
+    let start = text.find(|it: char| it.is_ascii_digit()).unwrap_or(text.len());
+    let (sign, number) = text.split_at(start);
+    let end = number.find(|it: char| !it.is_ascii_digit()).unwrap_or(number.len());
+    let (digits, fraction) = number.split_at(end);
+    let mut grouped = sign.to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + fraction
+}
+
+/// Such as `0.012 s`.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
+
 /// The terminal's width in characters; `None` when it is not known.
 pub fn terminal_width() -> Option<u16> {
     crossterm::terminal::size().ok().map(|it| it.0).filter(|it| *it > 0)
@@ -218,11 +301,15 @@ mod tests {
 
     #[track_caller]
     fn check(format: Format, sql: &str, expected: &str) {
+        let printing = Printing { format, rows_max: 2, ..Printing::default() };
+        assert_eq!(printed(&printing, sql), expected);
+    }
+
+    fn printed(printing: &Printing, sql: &str) -> String {
         let session = Session::new().unwrap();
-        let printing = Printing { format, rows_max: 2, width: None };
         let mut out = Vec::new();
-        print(session.sql(sql).unwrap(), printing, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        print(&mut session.sql(sql).unwrap(), printing, &mut out, || {}).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     const ROWS: &str =
@@ -249,6 +336,65 @@ mod tests {
         check(Format::Markdown, "SELECT 'a|b' AS s", "| s |\n|---|\n| a\\|b |\n");
     }
 
+    #[test]
+    fn lines_name_every_value() {
+        check(
+            Format::Line,
+            "SELECT 1 AS a, NULL AS long_name",
+            "        a = 1\nlong_name = NULL\n",
+        );
+        let text = printed(&Printing { format: Format::Line, ..Printing::default() }, ROWS);
+        assert_eq!(text, "n = 1\ns = a|b\n\nn = 2\ns = NULL\n\nn = 3\ns = c, \"d\"\n");
+    }
+
+    #[test]
+    fn html_escapes_and_aligns() {
+        let expected = "<table>\n<thead><tr><th>a&amp;b</th><th>n</th></tr></thead>\n<tbody>\n\
+                        <tr><td>&lt;x&gt;</td><td class=\"number\">1</td></tr>\n</tbody>\n</table>\n";
+        check(Format::Html, "SELECT '<x>' AS \"a&b\", 1 AS n", expected);
+    }
+
+    #[test]
+    fn inserts_are_statements_that_make_the_rows_again() {
+        let sql = "SELECT 1 AS a, 'it''s' AS b, DATE '2020-01-02' AS c, NULL AS d, true AS e";
+        let expected = "INSERT INTO table_name VALUES (1, 'it''s', CAST('2020-01-02' AS DATE), \
+                        NULL, true);\n";
+        check(Format::Insert, sql, expected);
+    }
+
+    #[test]
+    fn programs_get_types_and_limits() {
+        let printing = Printing { format: Format::Agent, rows_max: 2, ..Printing::default() };
+        let text = printed(&printing, ROWS);
+        let expected = "n:INTEGER\ts:VARCHAR\n1\ta|b\n2\t\\N\n\
+                        # 2 rows shown, there are more: add LIMIT or raise --max-rows\n";
+        assert_eq!(text, expected);
+        let printing = Printing { format: Format::Agent, bytes_max: 10, ..Printing::default() };
+        let text = printed(&printing, "SELECT 'a\tb\\' AS s FROM range(100)");
+        let expected = "s:VARCHAR\na\\tb\\\\\na\\tb\\\\\n\
+                        # 2 rows shown, there are more: add LIMIT or raise --max-bytes\n";
+        assert_eq!(text, expected);
+        let printing = Printing { format: Format::Agent, ..Printing::default() };
+        assert_eq!(printed(&printing, "SELECT 1 AS a"), "a:INTEGER\n1\n# 1 row\n");
+    }
+
+    #[test]
+    fn numbers_have_thousands_separators_where_wanted() {
+        for (text, expected) in [
+            ("1234567", "1,234,567"),
+            ("-1234.5678", "-1,234.5678"),
+            ("999", "999"),
+            ("1e300", "1e300"),
+            ("NaN", "NaN"),
+            ("", ""),
+        ] {
+            assert_eq!(with_thousands(text), expected);
+        }
+        let printing = Printing { has_thousands: true, ..Printing::default() };
+        let text = printed(&printing, "SELECT 1234567 AS n, '1234567' AS s");
+        assert!(text.contains("│ 1,234,567 ┆ 1234567 │"), "{text}");
+    }
+
     /// Notes the longest write.
     struct Output {
         bytes: Vec<u8>,
@@ -271,9 +417,9 @@ mod tests {
     #[track_caller]
     fn large(format: Format, sql: &str, longest: usize) -> String {
         let session = Session::new().unwrap();
-        let printing = Printing { format, rows_max: usize::MAX, width: None };
+        let printing = Printing { format, ..Printing::default() };
         let mut out = Output { bytes: Vec::new(), longest: 0 };
-        print(session.sql(sql).unwrap(), printing, &mut out).unwrap();
+        print(&mut session.sql(sql).unwrap(), &printing, &mut out, || {}).unwrap();
         assert!(out.longest <= longest, "{format:?}: {} bytes at once", out.longest);
         String::from_utf8(out.bytes).unwrap()
     }
@@ -312,11 +458,8 @@ mod tests {
 
     #[test]
     fn a_table_says_how_many_rows_were_cut() {
-        let session = Session::new().unwrap();
-        let printing = Printing { format: Format::Table, rows_max: 2, width: None };
-        let mut out = Vec::new();
-        print(session.sql(ROWS).unwrap(), printing, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let printing = Printing { rows_max: 2, ..Printing::default() };
+        let text = printed(&printing, ROWS);
         assert!(text.ends_with("3 rows (2 shown)\n"), "{text}");
     }
 }

@@ -1,16 +1,23 @@
 //! The prompt: history, several lines, colors, completion.
+//!
+//! Text is never lost: what is run, abandoned by Ctrl-C or edited is in the history.
 
-use crate::{error_text::Failure, interrupt, script::Runner};
+use crate::{commands::Flow, error_text::Failure, interrupt, script::run_file, shell::Shell};
 use reedline::{
-    ColumnarMenu, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
-    PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
-    default_emacs_keybindings,
+    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, HistoryItem, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, Signal, default_emacs_keybindings,
 };
-use std::{borrow::Cow, path::PathBuf, sync::Arc};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use volley::Error;
 
 mod complete;
 mod highlight;
+mod keywords;
 mod scan;
 mod validate;
 
@@ -19,49 +26,89 @@ const HISTORY_MAX: usize = 10_000;
 
 const MENU: &str = "completion";
 
-const HELP: &str = "\
-Write a SQL statement and end it with a semicolon. Some beginnings:
-  FROM 'file.parquet';  SELECT * FROM 'logs/*.csv' LIMIT 10;
-  SHOW TABLES;  DESCRIBE t;  SHOW FUNCTIONS;  SHOW ALL;  EXPLAIN ANALYZE SELECT ...;
-Keys: Tab completes, Ctrl-R searches the history, Ctrl-C stops a query, Ctrl-D leaves.
-Commands: .help  .tables  .timer on|off  .clear  .quit";
+/// What Ctrl-C does while a statement is typed.
+const ABANDON: &str = "abandon";
 
-/// Reads statements from the terminal and runs them, until the end of input.
-pub fn run(mut runner: Runner) -> Result<(), Failure> {
-    let mut editor = editor(&runner)?;
+/// Reads statements from the terminal and runs them, until the end of input. `startup`: what the
+/// prompt begins with, instead of `~/.volleyrc`.
+pub fn run(mut shell: Shell, startup: Option<&Path>) -> Result<(), Failure> {
+    shell.session.keep_last_profile();
+    if start(&mut shell, startup)? == Flow::Leave {
+        return shell.outcome();
+    }
+    let mut editor = editor(&shell)?;
     println!("Volley {} - .help for help, Ctrl-D to leave", env!("CARGO_PKG_VERSION"));
     loop {
+        if let Some(text) = shell.next_text.take() {
+            editor.run_edit_commands(&[EditCommand::InsertString(text)]);
+        }
         match editor.read_line(&SqlPrompt) {
-            Ok(Signal::Success(text)) if is_command(&text) => {
-                if !command(&mut runner, text.trim()) {
-                    return Ok(());
-                }
-            }
             Ok(Signal::Success(text)) => {
                 interrupt::forget_interrupts();
-                if let Err(failure) = runner.run(&text) {
-                    failure.print();
+                match shell.run(&text) {
+                    Ok(Flow::Continue) => {}
+                    Ok(Flow::Leave) => return shell.outcome(),
+                    Err(failure) if shell.options.bails => return Err(failure),
+                    Err(failure) => failure.print(shell.errors),
                 }
             }
-            Ok(Signal::CtrlD) => return Ok(()),
-            // Ctrl-C: the line is dropped.
+            Ok(Signal::CtrlD) => return shell.outcome(),
+            Ok(Signal::HostCommand(command)) if command == ABANDON => abandon(&mut editor),
             Ok(_) => {}
             Err(error) => return Err(Failure::of_error(&Error::io("terminal", error))),
         }
     }
 }
 
-fn editor(runner: &Runner) -> Result<Reedline, Failure> {
+/// Runs the file of the user's own beginnings. What fails in it does not end the shell.
+fn start(shell: &mut Shell, startup: Option<&Path>) -> Result<Flow, Failure> {
+    let of_home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".volleyrc"));
+    let path = match startup {
+        Some(path) => path.to_owned(),
+        None => match of_home().filter(|it| it.is_file() && !shell.is_safe) {
+            Some(path) => path,
+            None => return Ok(Flow::Continue),
+        },
+    };
+    match run_file(shell, &path) {
+        Err(failure) if !shell.options.bails => {
+            failure.print(shell.errors);
+            Ok(Flow::Continue)
+        }
+        other => other,
+    }
+}
+
+/// Keeps the text that is typed in the history, and begins anew.
+fn abandon(editor: &mut Reedline) {
+    let text = editor.current_buffer_contents().to_owned();
+    if !text.trim().is_empty() {
+        // A history that cannot be written was reported at the start.
+        let _ = editor.history_mut().save(HistoryItem::from_command_line(text));
+    }
+    editor.run_edit_commands(&[EditCommand::MoveToEnd { select: false }, EditCommand::Clear]);
+    println!("^C");
+}
+
+fn editor(shell: &Shell) -> Result<Reedline, Failure> {
     let mut keys = default_emacs_keybindings();
     let complete = vec![ReedlineEvent::Menu(MENU.into()), ReedlineEvent::MenuNext];
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete));
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
+    let abandon = ReedlineEvent::ExecuteHostCommand(ABANDON.into());
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), abandon);
     let menu = Box::new(ColumnarMenu::default().with_name(MENU));
     let editor = Reedline::create()
-        .with_completer(Box::new(complete::SqlCompleter::new(Arc::clone(&runner.session))))
+        .with_completer(Box::new(complete::SqlCompleter::new(Arc::clone(&shell.session))))
         .with_menu(ReedlineMenu::EngineCompleter(menu))
+        .with_quick_completions(true)
+        .with_partial_completions(true)
         .with_highlighter(Box::new(highlight::SqlHighlighter))
         .with_validator(Box::new(validate::SqlValidator))
-        .with_edit_mode(Box::new(Emacs::new(keys)));
+        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .use_bracketed_paste(true);
     let Some(file) = history_file() else { return Ok(editor) };
     match FileBackedHistory::with_file(HISTORY_MAX, file) {
         Ok(history) => Ok(editor.with_history(Box::new(history))),
@@ -77,31 +124,6 @@ fn history_file() -> Option<PathBuf> {
     let state =
         state.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")));
     state.map(|it| it.join("volley").join("history"))
-}
-
-/// Whether `text` is a command of the prompt and not SQL.
-fn is_command(text: &str) -> bool {
-    let text = text.trim().trim_end_matches(';').trim_end();
-    text.starts_with('.') || ["quit", "exit", "help"].contains(&text.to_lowercase().as_str())
-}
-
-/// Runs a command of the prompt; false to leave.
-fn command(runner: &mut Runner, text: &str) -> bool {
-    let words = text.trim_start_matches('.').trim_end_matches(';').to_lowercase();
-    match words.trim() {
-        "quit" | "exit" | "q" => return false,
-        "clear" => print!("\x1b[2J\x1b[H"),
-        "tables" => {
-            if let Err(failure) = runner.run("SHOW TABLES") {
-                failure.print();
-            }
-        }
-        "timer" | "timer on" => runner.timer = true,
-        "timer off" => runner.timer = false,
-        "help" => println!("{HELP}"),
-        _ => eprintln!("error: no such command: {text}\nhint: .help lists them"),
-    }
-    true
 }
 
 struct SqlPrompt;

@@ -1,8 +1,7 @@
 //! The `volley` command: a SQL shell, TPC-H, and a worker for Presto.
 //!
 //! ```text
-//! volley -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
-//! volley sales/ [...]                      the same, with the database in a folder
+//! volley [PATH] -c "SELECT ..." | -f file.sql | < file.sql | (on a terminal) a prompt
 //! volley tpch [generate | load | run]
 //! volley check DIR | salvage DIR --out DIR2
 //! volley presto-worker --etc DIR (feature presto)
@@ -12,6 +11,7 @@
 
 use args::{Args, Command};
 use clap::Parser;
+use error_text::ErrorStyle;
 use std::process::ExitCode;
 
 mod allocator;
@@ -24,10 +24,19 @@ mod interactive;
 mod interrupt;
 #[cfg(feature = "presto")]
 mod presto;
+mod commands;
+mod open;
+mod options;
+mod output;
+mod pager;
+mod progress_line;
 mod salvage;
 mod script;
 mod session;
+mod shell;
 mod statement_ends;
+mod variables;
+mod words;
 mod tpch;
 
 fn main() -> ExitCode {
@@ -37,7 +46,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let done = match &args.command {
-        Some(_) if args.database.is_some() => Err(database::misplaced()),
+        Some(_) if args.path.is_some() => Err(database::misplaced()),
         Some(Command::Check(check)) => check::main(check, &args.session),
         Some(Command::Salvage(salvage)) => salvage::main(salvage, &args.session),
         Some(Command::Tpch(tpch)) => tpch::main(tpch, &args.session),
@@ -48,7 +57,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.print();
+            let style = if args.agent { ErrorStyle::Json } else { ErrorStyle::Text };
+            failure.print(style);
             ExitCode::from(failure.status())
         }
     }
@@ -60,7 +70,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         Ok(()) => ExitCode::from(if error.use_stderr() { 2 } else { 0 }),
         Err(output) => {
             let failure = error_text::Failure::of_output(output);
-            failure.print();
+            failure.print(ErrorStyle::Text);
             ExitCode::from(failure.status())
         }
     }

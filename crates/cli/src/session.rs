@@ -99,7 +99,8 @@ pub fn is_data(path: &Path) -> bool {
     has_data_ending(path)
 }
 
-fn has_data_ending(path: &Path) -> bool {
+/// Whether a name ends as those of data files do.
+pub fn has_data_ending(path: &Path) -> bool {
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it))
 }

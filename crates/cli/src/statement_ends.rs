@@ -118,6 +118,14 @@ fn dollars(text: &[u8]) -> Option<String> {
     String::from_utf8(tag.to_vec()).ok()
 }
 
+/// Whether a text is a command of the shell and not SQL.
+pub fn is_command(text: &str) -> bool {
+    let text = text.trim().trim_end_matches(';').trim_end();
+    let is_word = ["quit", "exit", "help"].iter().any(|it| text.eq_ignore_ascii_case(it));
+    // What follows a dot is a letter; a number may begin with a dot, and no statement does.
+    is_word || text.strip_prefix('.').is_some_and(|it| it.starts_with(char::is_alphabetic))
+}
+
 /// How many bytes of words `text` begins with.
 fn word_len(text: &[u8]) -> usize {
     text.iter().take_while(|it| is_word(**it)).count()

@@ -4,13 +4,17 @@ use crate::{
     args::{RunArgs, SessionArgs, TablesArgs, TpchArgs, TpchCommand},
     database,
     error_text::Failure,
-    interrupt, session,
+    interrupt,
+    progress_line::{ProgressLine, share_text},
+    session,
 };
-use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use volley::{Error, ErrorKind, connector::WriteAccess};
 
@@ -26,30 +30,31 @@ pub fn main(args: &TpchArgs, session_args: &SessionArgs) -> Result<(), Failure> 
             let data = PathBuf::from(format!("data/tpch-sf{}", args.scale));
             if !volley_tpch::is_complete(&data) {
                 eprintln!("making TPC-H data of scale {} in {}", args.scale, data.display());
-                generate(args.scale, &data)?;
+                generate(args.scale, &data, session_args)?;
             }
             let tables = TablesArgs { data: Some(data), database: None };
             let run = RunArgs { tables, query: Vec::new(), runs: 1, json: None };
             run_queries(&run, session_args)
         }
-        Some(TpchCommand::Generate { scale, out }) => generate(*scale, out),
+        Some(TpchCommand::Generate { scale, out }) => generate(*scale, out, session_args),
         Some(TpchCommand::Load { scale, database }) => load::load(*scale, database, session_args),
         Some(TpchCommand::Run(run)) => run_queries(run, session_args),
     }
 }
 
-fn generate(scale: f64, out: &Path) -> Result<(), Failure> {
-    let bar = progress_bar(volley_tpch::estimated_rows(scale), "{human_pos} of {human_len} rows");
+fn generate(scale: f64, out: &Path, session_args: &SessionArgs) -> Result<(), Failure> {
+    let bar = Steps::new(volley_tpch::estimated_rows(scale), "rows");
+    let line = bar.line(session_args);
     interrupt::note_interrupts();
     let done = volley_tpch::generate(scale, out, &|rows| {
-        bar.inc(rows);
+        bar.add(rows);
         if !interrupt::is_interrupted() {
             return Ok(());
         }
         let message = "interrupted; tables that are not finished are removed";
         Err(Error::new(ErrorKind::Cancelled, message).hint("the next run writes what is missing"))
     });
-    bar.finish_and_clear();
+    drop(line);
     done.map_err(|e| Failure::of_error(&e))
 }
 
@@ -68,15 +73,13 @@ fn run_queries(args: &RunArgs, session_args: &SessionArgs) -> Result<(), Failure
     }
     let queries: Vec<u8> =
         if args.query.is_empty() { (1..=22).collect() } else { args.query.clone() };
-    let bar =
-        progress_bar(u64::from(args.runs) * queries.len() as u64, "{pos} of {len} runs {msg}");
+    let bar = Steps::new(u64::from(args.runs) * queries.len() as u64, "runs");
+    let line = bar.line(session_args);
     let mut figures = Vec::with_capacity(queries.len());
     for query in queries {
-        bar.set_message(format!("(query {query})"));
-        let measured = run::measure(&session, query, args.runs, &|| bar.inc(1));
-        figures.push(measured.inspect_err(|_| bar.finish_and_clear())?);
+        figures.push(run::measure(&session, query, args.runs, &|| bar.add(1))?);
     }
-    bar.finish_and_clear();
+    drop(line);
     report::write_table(&figures, &mut io::stdout()).map_err(Failure::of_output)?;
     if let Some(path) = &args.json {
         let written = std::fs::write(path, report::json(&figures));
@@ -93,10 +96,32 @@ fn check_exists(folder: &Path, hint: &'static str) -> Result<(), Failure> {
     Err(Failure::of_error(&error.hint(hint)))
 }
 
-fn progress_bar(steps: u64, what: &str) -> ProgressBar {
-    let bar = ProgressBar::new(steps);
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {what} {{elapsed}}")) {
-        bar.set_style(style);
+/// Steps of which a number is done.
+struct Steps {
+    done: Arc<AtomicU64>,
+    all: u64,
+    what: &'static str,
+}
+
+impl Steps {
+    fn new(all: u64, what: &'static str) -> Steps {
+        Steps { done: Arc::default(), all, what }
     }
-    bar
+
+    fn add(&self, steps: u64) {
+        self.done.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// A line on the terminal that shows them until it is dropped.
+    fn line(&self, session_args: &SessionArgs) -> Option<ProgressLine> {
+        if session_args.no_progress {
+            return None;
+        }
+        let (done, all, what) = (Arc::clone(&self.done), self.all, self.what);
+        ProgressLine::start(Box::new(move || {
+            let done = done.load(Ordering::Relaxed);
+            let share = share_text(done as f64 / all.max(1) as f64);
+            Some(format!("{share}  {done} of {all} {what}"))
+        }))
+    }
 }

@@ -164,7 +164,10 @@ fn statements_of_standard_input_run_as_they_come() {
 #[test]
 fn wrong_usage_has_status_2() {
     let cases: [(&[&str], &str); 8] = [
-        (&["--format", "xml", "-c", "SELECT 1"], "table, csv, json, ndjson, markdown"),
+        (
+            &["--format", "xml", "-c", "SELECT 1"],
+            "table, box, line, csv, json, ndjson, markdown, html, insert, agent",
+        ),
         (&["--threads", "0", "-c", "SELECT 1"], "threads must be a number from 1"),
         (&["--memory-limit", "5XB", "-c", "SELECT 1"], "such as 512MB"),
         (&["--set", "thread=1", "-c", "SELECT 1"], "did you mean threads?"),

@@ -18,7 +18,10 @@
 //! `NeedInput`, so that a batch can always be passed on at once: no batch is ever queued between
 //! two operators.
 
-use crate::{BlockedOn, Operator, OperatorMetrics, Step, StepContext, TaskContext};
+use crate::{
+    BlockedOn, DriverState, Operator, OperatorMetrics, Step, StepContext, TaskContext,
+    timeline::DriverRecorder,
+};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -44,6 +47,17 @@ pub(crate) struct Chain {
     spill_always: bool,
     /// `None` when it runs within a driver, which asks for memory itself.
     participant: Option<Participant>,
+    /// `None` when it runs within a driver.
+    recorder: Option<Arc<DriverRecorder>>,
+    visit: Visit,
+}
+
+/// What a driver did since it came onto its thread, or last spilled.
+struct Visit {
+    since: Instant,
+    /// The longest step, and the position of its operator.
+    longest: Duration,
+    position: usize,
 }
 
 /// One operator and its counters.
@@ -76,7 +90,19 @@ impl Chain {
             waiting: None,
             spill_always: task.spill_always,
             participant: Some(task.pool.participate()),
+            recorder: None,
+            visit: Visit::begin(Instant::now(), cursor),
         }
+    }
+
+    /// Records what the driver does when.
+    pub(crate) fn record_to(&mut self, recorder: Arc<DriverRecorder>) {
+        self.recorder = Some(recorder);
+    }
+
+    /// Notes that the driver takes no further steps.
+    pub(crate) fn record_end(&self) {
+        self.recorder.iter().for_each(|it| it.end());
     }
 
     /// One that runs within a driver, which asks for memory itself.
@@ -122,6 +148,7 @@ impl Chain {
 
     /// Gives memory back if it is this driver's turn, and does nothing else: the task is paused.
     pub(crate) fn rest(&mut self, waker: &Waker) -> Result<()> {
+        self.visit = Visit::begin(Instant::now(), self.cursor);
         while self.offer(waker).is_some_and(|it| it.rest()) {
             self.spill()?;
         }
@@ -140,6 +167,19 @@ impl Chain {
         take_failed_allocation();
         let start = Instant::now();
         self.record_waiting(start);
+        self.visit = Visit::begin(start, self.cursor);
+        let progress = self.run_steps(waker, quantum, interrupted);
+        self.record_visit(Instant::now());
+        progress
+    }
+
+    fn run_steps(
+        &mut self,
+        waker: &Waker,
+        quantum: Duration,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Progress> {
+        let start = self.visit.since;
         let mut now = start;
         while !interrupted() {
             let Some(spilling) = self.arbitrate(waker)? else {
@@ -150,7 +190,9 @@ impl Chain {
             now += spilling;
             let step = self.step(waker)?;
             let end = Instant::now();
-            self.stages[self.cursor].metrics.record_busy(end.saturating_duration_since(now));
+            let time = end.saturating_duration_since(now);
+            self.stages[self.cursor].metrics.record_busy(time);
+            self.visit.note(time, self.cursor);
             now = end;
             match step {
                 Step::Blocked(why) => {
@@ -226,16 +268,30 @@ impl Chain {
         self.called = position;
         let start = Instant::now();
         spill.spill().map_err(|it| it.at("spill of", stage.name))?;
-        let time = start.elapsed();
+        let end = Instant::now();
+        let time = end - start;
         stage.metrics.record_busy(time);
         stage.metrics.add(SPILLS, 1);
+        self.record_visit(start);
+        self.record(DriverState::Spilling, position, start, end);
+        self.visit = Visit::begin(end, self.cursor);
         Ok(time)
     }
 
     fn record_waiting(&mut self, now: Instant) {
         if let Some((why, since)) = self.waiting.take() {
             self.stages[self.cursor].metrics.record_blocked(why, now - since);
+            self.record(DriverState::Blocked(why), self.cursor, since, now);
         }
+    }
+
+    /// Records the time on the thread until `end`.
+    fn record_visit(&self, end: Instant) {
+        self.record(DriverState::Running, self.visit.position, self.visit.since, end);
+    }
+
+    fn record(&self, state: DriverState, position: usize, start: Instant, end: Instant) {
+        self.recorder.iter().for_each(|it| it.record(state, position, start, end));
     }
 
     fn step(&mut self, waker: &Waker) -> Result<Step> {
@@ -296,6 +352,18 @@ impl Chain {
             if operator.is_some_and(|it| it.end_split()) {
                 return;
             }
+        }
+    }
+}
+
+impl Visit {
+    fn begin(since: Instant, position: usize) -> Visit {
+        Visit { since, longest: Duration::ZERO, position }
+    }
+
+    fn note(&mut self, step: Duration, position: usize) {
+        if step > self.longest {
+            (self.longest, self.position) = (step, position);
         }
     }
 }

@@ -93,6 +93,7 @@ impl Driver {
         self.state.store(DONE, Ordering::Release);
         let chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut chain) = chain {
+            chain.record_end();
             if self.task.is_cancelled() {
                 // Cancelling does not wait until the memory is released.
                 chain.withdraw();

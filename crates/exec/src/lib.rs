@@ -18,7 +18,9 @@ extern crate self as volley_exec;
 
 mod operator;
 mod metrics;
+mod timeline;
 mod statistics;
+mod progress;
 mod kept_exprs;
 mod pipeline;
 mod chain;
@@ -47,9 +49,8 @@ pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegi
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
-pub use pipeline::{
-    FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, RowOrder, TaskContext,
-};
+pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use progress::{PipelineProgress, Stage, TaskMonitor, TaskProgress};
 pub use queue_ends::{QueueSink, QueueSource};
 pub use sink::{BatchSink, SinkOperator};
 pub use source_order::SourceOrder;
@@ -58,3 +59,4 @@ pub use statistics::{
 };
 pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts, TaskSource};
 pub use task_input::{InputState, TaskInput};
+pub use timeline::{DriverState, DriverTimeline, MemorySample, TaskTimeline, TimeSegment};

@@ -3,7 +3,6 @@
 use crate::{OperatorCounts, OperatorMetrics};
 use std::{
     collections::HashMap,
-    fmt::Write,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -17,6 +16,7 @@ pub const SPLITS_DONE: &str = "splits";
 pub const SPLITS_TOTAL: &str = "splits in all";
 
 /// One operator of one driver.
+#[derive(Debug)]
 pub(crate) struct OperatorRecord {
     pub node: PlanNodeId,
     pub name: &'static str,
@@ -162,22 +162,6 @@ impl TaskStatistics {
     pub fn splits(&self) -> (u64, u64) {
         (self.total(SPLITS_DONE), self.total(SPLITS_TOTAL))
     }
-
-    /// The plan as an indented tree with the counters of every node.
-    pub fn render(&self, plan: &PlanNode) -> String {
-        let mut text = String::new();
-        let nodes: HashMap<_, _> = self.nodes.iter().map(|it| (it.id, it)).collect();
-        for visit in plan.walk() {
-            let indent = "  ".repeat(visit.depth);
-            let again = if visit.repeated { " (above)" } else { "" };
-            let _ = writeln!(text, "{indent}{}{again}", visit.node.label());
-            let node = nodes.get(&visit.node.id()).filter(|_| !visit.repeated);
-            for operator in node.into_iter().flat_map(|it| &it.operators) {
-                render_operator(&mut text, &indent, operator);
-            }
-        }
-        text
-    }
 }
 
 impl OperatorStatistics {
@@ -225,40 +209,4 @@ impl StepRecords {
     pub(crate) fn all(&self) -> Vec<StepRecord> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-fn render_operator(text: &mut String, indent: &str, operator: &OperatorStatistics) {
-    let total = operator.total();
-    let _ = write!(text, "{indent}    {}:", operator.name);
-    if total.batches_in > 0 {
-        let _ = write!(text, " in {} rows, {} batches;", total.rows_in, total.batches_in);
-    }
-    let _ = write!(text, " out {} rows, {} batches", total.rows_out, total.batches_out);
-    let _ = write!(text, "; cpu {}", format_time(total.busy));
-    for (why, time) in &total.blocked {
-        let _ = write!(text, "; blocked on {why} {}", format_time(*time));
-    }
-    if operator.peak_bytes > 0 {
-        let _ = write!(text, "; peak {}", volley_memory::format_bytes(operator.peak_bytes));
-    }
-    let _ = write!(text, "; drivers {}", operator.drivers.len());
-    for (name, value) in total.named.iter().filter(|it| it.1 > 0) {
-        let _ = write!(text, "; {name} {}", format_counter(name, *value));
-    }
-    text.push('\n');
-}
-
-fn format_counter(name: &str, value: u64) -> String {
-    if name.starts_with("bytes") {
-        return volley_memory::format_bytes(usize::try_from(value).unwrap_or(usize::MAX));
-    }
-    value.to_string()
-}
-
-/// Milliseconds below ten seconds, then seconds.
-fn format_time(time: Duration) -> String {
-    if time < Duration::from_secs(10) {
-        return format!("{:.1} ms", time.as_secs_f64() * 1e3);
-    }
-    format!("{:.1} s", time.as_secs_f64())
 }

@@ -12,9 +12,9 @@ use shared::Ending;
 pub(crate) use shared::{Output, TaskDriver, TaskShared};
 
 use crate::{
-    Executor, LoweringRegistry, Priority, RowOrder, StepRecords, TaskContext, TaskInput,
-    TaskStatistics, driver::Driver, lowering::lower, make_chains::make_chains,
-    statistics::OperatorRecord,
+    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskInput, TaskMonitor,
+    TaskProgress, TaskStatistics, TaskTimeline, driver::Driver, lowering::lower,
+    make_chains::make_chains, progress::TaskRecords, timeline::TimelineRecorder,
 };
 use batch_rows::batch_rows;
 use std::{
@@ -139,7 +139,7 @@ pub struct TaskConfig {
 /// ```
 pub struct Task {
     shared: Arc<TaskShared>,
-    records: Vec<OperatorRecord>,
+    records: Arc<TaskRecords>,
     /// Of operators that run again and again.
     steps: Arc<StepRecords>,
     ports: OpenPorts,
@@ -187,6 +187,7 @@ impl Task {
         // The memory limit must not refuse what is free in a moment.
         executor.wait_released_for(&of_query)?;
         let mut records = Vec::new();
+        let timeline = TimelineRecorder::new(context.pool.clone());
         let share = executor.join(config.priority);
         let shared = TaskShared::new(&lowered.output, &plan, cancellation, share);
         let last = lowered.pipelines.len().saturating_sub(1);
@@ -194,7 +195,9 @@ impl Task {
         for (pipeline, builder) in lowered.pipelines.into_iter().enumerate() {
             let made = AssertUnwindSafe(|| make_chains(builder, pipeline, &context, &mut records));
             let panicked = |it: Box<dyn Any + Send>| Err(shared.panic_error("start", &*it));
-            for chain in catch_unwind(made).unwrap_or_else(panicked)? {
+            let chains = catch_unwind(made).unwrap_or_else(panicked)?;
+            for (number, mut chain) in chains.into_iter().enumerate() {
+                chain.record_to(timeline.driver(pipeline, number));
                 let driver: Arc<dyn TaskDriver> =
                     Arc::new(Driver::new(chain, Arc::clone(&shared), pipeline));
                 drivers.push(driver);
@@ -203,6 +206,7 @@ impl Task {
         of_query.check()?;
         let ending = shared.end_with(&of_query, executor.timer())?;
         shared.launch(drivers, last);
+        let records = Arc::new(TaskRecords::new(records, timeline));
         let steps = Arc::clone(&context.steps);
         let executor = executor.clone();
         let ports = lowered.ports;
@@ -304,7 +308,22 @@ impl Task {
 
     /// What every operator did so far.
     pub fn statistics(&self) -> TaskStatistics {
-        TaskStatistics::collect(&self.plan, &self.records, &self.steps.all())
+        TaskStatistics::collect(&self.plan, &self.records.operators, &self.steps.all())
+    }
+
+    /// What the drivers did when, and what the query held meanwhile.
+    pub fn timeline(&self) -> TaskTimeline {
+        self.records.timeline.timeline()
+    }
+
+    /// How far the task is.
+    pub fn progress(&self) -> TaskProgress {
+        self.records.progress()
+    }
+
+    /// What answers how far the task is from another thread, without the task.
+    pub fn monitor(&self) -> TaskMonitor {
+        TaskMonitor::new(&self.records)
     }
 
     /// Waits until no driver runs. Does not return while the result is larger than what its queue

@@ -39,6 +39,43 @@ use volley_types::{Field, Schema};
 ///
 /// Internal, when the plan uses a column that it does not make, or was not optimized.
 pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
+    let lowered = lower_noting(plan, ctx, None)?;
+    Ok(PlanNode::numbered(lowered.0))
+}
+
+/// As [`lower`]; also how many rows the nodes are estimated to make. A node that is one of several
+/// for the same part of the logical plan has no estimate.
+///
+/// # Errors
+///
+/// As [`lower`].
+pub fn lower_with_estimates(
+    plan: &Plan,
+    ctx: &OptimizerContext<'_>,
+) -> Result<(Arc<PlanNode>, Vec<(PlanNodeId, f64)>)> {
+    let of_plans = Estimator::rows_of_all(plan, ctx);
+    let (node, noted) =
+        lower_noting(plan, ctx, Some(NotedRows { of_plans, of_nodes: HashMap::new() }))?;
+    // Numbering copies nodes, in the same order.
+    let of_nodes = noted.map(|it| it.of_nodes).unwrap_or_default();
+    let by_visit: Vec<Option<f64>> = node
+        .walk()
+        .iter()
+        .map(|it| of_nodes.get(&std::ptr::from_ref(it.node)).map(|it| it.1))
+        .collect();
+    drop(of_nodes);
+    let node = PlanNode::numbered(node);
+    let ids = node.walk().into_iter().map(|it| it.node.id());
+    let estimates = ids.zip(by_visit).filter_map(|(id, rows)| Some((id, rows?))).collect();
+    Ok((node, estimates))
+}
+
+/// The plan without ids, and what was noted of its nodes.
+fn lower_noting(
+    plan: &Plan,
+    ctx: &OptimizerContext<'_>,
+    noted: Option<NotedRows>,
+) -> Result<(Arc<PlanNode>, Option<NotedRows>)> {
     let mut lowering = Lowering {
         ctx,
         references: HashMap::new(),
@@ -46,14 +83,14 @@ pub fn lower(plan: &Plan, ctx: &OptimizerContext<'_>) -> Result<Arc<PlanNode>> {
         estimator: Estimator::new(ctx),
         recursions: Recursions::default(),
         exchange_keys: None,
+        noted,
     };
     lowering.count_references(plan);
     let columns = plan.columns();
     let required = columns.iter().map(|it| it.id).collect();
     let lowered = lowering.plan(plan, &required)?.named(&columns)?;
-    // It holds nodes, which numbering would have to copy.
-    drop(lowering);
-    Ok(PlanNode::numbered(lowered))
+    // The rest of it holds nodes, which numbering would have to copy.
+    Ok((lowered, lowering.noted))
 }
 
 struct Lowering<'a> {
@@ -66,6 +103,15 @@ struct Lowering<'a> {
     recursions: Recursions,
     /// By what the window that is lowered next spreads its rows, where it is not its partitions.
     exchange_keys: Option<Vec<Expr>>,
+    noted: Option<NotedRows>,
+}
+
+/// Estimated rows.
+struct NotedRows {
+    /// By the address of the logical plan.
+    of_plans: HashMap<*const Plan, f64>,
+    /// By the address of the node. Holds the nodes, so that no address is used twice.
+    of_nodes: HashMap<*const PlanNode, (Arc<PlanNode>, f64)>,
 }
 
 /// A node, and where each column is in its output.
@@ -91,7 +137,18 @@ impl Lowering<'_> {
     }
 
     fn plan(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
-        deep(|| match plan {
+        let lowered = deep(|| self.plan_node(plan, required))?;
+        if let Some(noted) = &mut self.noted
+            && let Some(rows) = noted.of_plans.get(&std::ptr::from_ref(plan))
+        {
+            let node = Arc::clone(&lowered.node);
+            noted.of_nodes.insert(Arc::as_ptr(&node), (node, *rows));
+        }
+        Ok(lowered)
+    }
+
+    fn plan_node(&mut self, plan: &Plan, required: &ColumnSet) -> Result<Lowered> {
+        match plan {
             Plan::Scan { .. } => self.scan(plan, required),
             Plan::Values { columns, rows } => self.values(columns, rows),
             Plan::Project { input, exprs } => self.project(input, exprs, required),
@@ -112,7 +169,7 @@ impl Lowering<'_> {
             Plan::SingleRow { input, span } => self.single_row(input, *span, required),
             Plan::UniqueId { input, column } => self.unique_id(input, column, required),
             Plan::Unnest { .. } => self.unnest(plan, required),
-        })
+        }
     }
 
     fn cte_ref(&mut self, plan: &Plan) -> Result<Lowered> {

@@ -54,18 +54,34 @@ pub(crate) struct Estimate {
 pub(crate) struct Estimator {
     tables: Arc<dyn TableResolver>,
     ctes: HashMap<u32, Estimate>,
+    /// The rows of every plan that was estimated, by its address, when they are to be kept.
+    noted: Option<HashMap<*const Plan, f64>>,
 }
 
 impl Estimator {
     pub(crate) fn new(ctx: &OptimizerContext<'_>) -> Estimator {
-        Estimator { tables: Arc::clone(&ctx.tables), ctes: HashMap::new() }
+        Estimator { tables: Arc::clone(&ctx.tables), ctes: HashMap::new(), noted: None }
+    }
+
+    /// The rows of `plan` and of all plans below it, by address.
+    pub(crate) fn rows_of_all(
+        plan: &Plan,
+        ctx: &OptimizerContext<'_>,
+    ) -> HashMap<*const Plan, f64> {
+        let mut estimator = Estimator { noted: Some(HashMap::new()), ..Estimator::new(ctx) };
+        estimator.estimate(plan);
+        estimator.noted.unwrap_or_default()
     }
 
     /// What `plan` makes. Linear in the size of the plan.
     pub(crate) fn estimate(&mut self, plan: &Plan) -> Estimate {
         deep(|| {
             let inputs = plan.inputs().into_iter().map(|it| self.estimate(it)).collect();
-            self.estimate_over(plan, inputs)
+            let estimate = self.estimate_over(plan, inputs);
+            if let Some(noted) = &mut self.noted {
+                noted.insert(std::ptr::from_ref(plan), estimate.rows);
+            }
+            estimate
         })
     }
 

@@ -35,7 +35,7 @@ pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
-    Alteration, CopiedText, CopyFrom, DropKind, ExplainForm, MacroDefinition, MacroParameter,
+    Alteration, CopiedText, CopyFrom, DropKind, ExplainFormat, MacroDefinition, MacroParameter,
     Query, SequenceDefinition, Statement, TransactionStep, TypeDefinition,
 };
 pub use write::{Check, Write};

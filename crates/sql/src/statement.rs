@@ -8,15 +8,22 @@ use volley_logical::Plan;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
 
-/// What EXPLAIN shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExplainForm {
-    /// The plan.
-    Plan,
-    /// The plan cut into the fragments that tasks run.
-    Distributed,
-    /// The plan, after it ran, with what happened.
-    Analyze,
+/// How EXPLAIN shows a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// An indented tree.
+    #[default]
+    Text,
+    /// A JSON document.
+    Json,
+    /// A page for a browser.
+    Html,
+    /// A graph in the language of Graphviz.
+    Dot,
+    /// A picture of the graph.
+    Svg,
+    /// Events for a viewer of Chrome traces.
+    Trace,
 }
 
 /// A bound statement.
@@ -26,8 +33,10 @@ pub enum Statement {
     Query(Query),
     /// Shows the plan of a statement.
     Explain {
-        /// What is shown of it.
-        form: ExplainForm,
+        /// Whether to run it and show what happened.
+        analyze: bool,
+        /// How the plan is shown.
+        format: ExplainFormat,
         /// What is explained.
         statement: Box<Statement>,
     },

@@ -6,19 +6,29 @@ use crate::{
     statement::copy_plan,
     write::{run_write, write_plan},
 };
-use std::sync::Arc;
-use volley_catalog::Turn;
 use volley_error::{Error, Result};
-use volley_sql::{ExplainForm, Statement};
+use volley_profile::QueryProfile;
+use volley_sql::{ExplainFormat, Statement};
 use volley_types::Schema;
 
-/// The plan of a statement, or its fragments, as rows of text; or runs it and adds what happened.
+/// How a plan is explained.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Explain {
+    /// Whether to run it, and to add what happened.
+    pub(crate) analyze: bool,
+    pub(crate) format: ExplainFormat,
+}
+
+/// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened.
 pub(crate) fn explain(
     session: &Session,
     statement: Statement,
-    form: ExplainForm,
+    explain: Explain,
     cx: &StatementContext,
 ) -> Result<ResultStream> {
+    if explain.format != ExplainFormat::Text {
+        cx.estimate_rows();
+    }
     let planned = match statement {
         Statement::Query(query) | Statement::CreateTable { query: Some(query), .. } => {
             plan_query(session, query.plan, cx)?
@@ -37,21 +47,28 @@ pub(crate) fn explain(
         }
         _ => return Err(Error::unsupported("EXPLAIN of a statement without a query")),
     };
-    let text = match form {
-        ExplainForm::Analyze => run_measured(session, planned)?,
-        ExplainForm::Plan => planned.plan.to_string(),
-        ExplainForm::Distributed => {
-            let settings = session.settings();
-            distribution::fragments(&planned.plan, &planned.tables, &settings)?.to_string()
-        }
+    let profile = if explain.analyze {
+        run_measured(session, planned)?
+    } else {
+        let mut profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
+        profile.statement = planned.statement.to_string();
+        profile.version = env!("CARGO_PKG_VERSION").to_owned();
+        profile
+    };
+    let text = match explain.format {
+        ExplainFormat::Text => profile.text(),
+        ExplainFormat::Json => profile.json(),
+        ExplainFormat::Html => profile.html(),
+        ExplainFormat::Dot => profile.dot(),
+        ExplainFormat::Svg => profile.svg(),
+        ExplainFormat::Trace => profile.chrome_trace(),
     };
     Ok(ResultStream::of_lines("plan", &text))
 }
 
 /// Runs the query to the end, and returns what every operator did.
-fn run_measured(session: &Session, planned: Planned) -> Result<String> {
-    let plan = Arc::clone(&planned.plan);
+fn run_measured(session: &Session, planned: Planned) -> Result<QueryProfile> {
     let mut result = session.start(planned, Schema::default())?;
     while result.next()?.is_some() {}
-    Ok(result.render_statistics(&plan))
+    result.profile().ok_or_else(|| Error::internal("a plan that did not run"))
 }

@@ -31,6 +31,11 @@
 //!
 //! This crate wires the others together: it names the connectors, and nothing below it does.
 
+/// The guide of the documentation, whose code blocks are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
+
 mod named_type;
 mod session;
 mod access;
@@ -58,6 +63,7 @@ mod copy;
 mod text_table;
 mod copy_from;
 mod explain;
+mod profiles;
 mod result;
 mod memory;
 mod variables;
@@ -86,16 +92,20 @@ pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
 /// What operators are written against.
 pub use volley_exec as exec;
 pub use volley_exec::{
-    NodeStatistics, OperatorCounts, OperatorStatistics, Priority, TaskHandle, TaskStatistics,
+    NodeStatistics, OperatorCounts, OperatorStatistics, PipelineProgress, Priority, Stage,
+    TaskHandle, TaskProgress, TaskStatistics,
 };
 /// What functions and aggregates are written against.
 pub use volley_function as function;
 pub use volley_function::Registry;
+pub use volley_io::AccessGate;
 pub use volley_memory::{
     ArbitrationPolicy, CancellationToken, Candidate, LargestFirst, format_bytes,
     note_failed_allocation, parse_bytes,
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
+/// What a query did, and how it is shown.
+pub use volley_profile::{ProfileNode, QueryProfile, RunProfile};
 pub use volley_sql::{ParsedStatement, parse, split};
 /// What operators keep rows in.
 pub use volley_state as state;

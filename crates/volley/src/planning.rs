@@ -3,7 +3,10 @@
 use crate::{Replacements, Session};
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use volley_catalog::{StatementCatalog, Turn};
 use volley_connector::{SinkFactory, Table, TableProvider};
@@ -12,7 +15,8 @@ use volley_function::QueryConstants;
 use volley_logical::{ColumnIds, Plan, TableResolver};
 use volley_memory::Reservation;
 use volley_optimizer::OptimizerContext;
-use volley_plan::{PlanNode, TableHandle};
+use volley_plan::{PlanNode, PlanNodeId, TableHandle, ValuesNode};
+use volley_types::Schema;
 
 /// A plan and the tables that it names.
 pub(crate) struct Planned {
@@ -22,6 +26,10 @@ pub(crate) struct Planned {
     pub(crate) constants: Arc<QueryConstants>,
     /// What it writes to, where that is not what the session knows.
     pub(crate) sinks: Option<Arc<dyn SinkFactory>>,
+    /// The text of its statement; empty for a plan that comes without.
+    pub(crate) statement: Arc<str>,
+    /// How many rows nodes are expected to make; empty when nothing asks for it.
+    pub(crate) estimates: Vec<(PlanNodeId, f64)>,
 }
 
 /// What a statement is planned with.
@@ -32,9 +40,14 @@ pub(crate) struct StatementContext {
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What it takes until its query runs.
     pub(crate) memory: StatementMemory,
-    /// Tables of the caller, which are in no database.
-    pub(crate) replacements: Option<Arc<dyn Replacements>>,
+    /// Its text, or the beginning of a long one, for profiles.
+    pub(crate) text: Arc<str>,
+    /// Whether plans are to say how many rows are expected.
+    estimates_rows: AtomicBool,
 }
+
+/// The most bytes of a statement's text that profiles show.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// What the text, the syntax tree and the plans of a statement take, about.
 pub(crate) struct StatementMemory(Mutex<(usize, Reservation)>);
@@ -52,12 +65,24 @@ impl StatementContext {
         session: &Session,
         constants: Arc<QueryConstants>,
         turn: Option<&Turn>,
+        text: &str,
     ) -> StatementContext {
         let (host, dialect) = (Arc::clone(&session.host), session.settings().dialect);
         let catalog = Arc::new(session.catalog.statement(turn, host, dialect));
         let memory = StatementMemory::new(session);
-        let column_ids = ColumnIds::new();
-        StatementContext { column_ids, constants, catalog, memory, replacements: None }
+        StatementContext {
+            column_ids: ColumnIds::new(),
+            constants,
+            catalog,
+            memory,
+            text: text[..text.floor_char_boundary(TEXT_BYTES_MAX)].into(),
+            estimates_rows: AtomicBool::new(session.wants_estimates()),
+        }
+    }
+
+    /// From now on, plans say how many rows are expected.
+    pub(crate) fn estimate_rows(&self) {
+        self.estimates_rows.store(true, Ordering::Relaxed);
     }
 }
 
@@ -95,8 +120,30 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
     };
     let plan = volley_optimizer::optimize(plan, &context)?;
     let tables = Arc::new(PlannedTables::of(&plan, &*cx.catalog)?);
-    let plan = volley_optimizer::lower(&plan, &context)?;
-    Ok(Planned { plan, tables, constants: Arc::clone(&cx.constants), sinks: None })
+    let (plan, estimates) = match cx.estimates_rows.load(Ordering::Relaxed) {
+        true => volley_optimizer::lower_with_estimates(&plan, &context)?,
+        false => (volley_optimizer::lower(&plan, &context)?, Vec::new()),
+    };
+    let (constants, statement) = (Arc::clone(&cx.constants), Arc::clone(&cx.text));
+    Ok(Planned { plan, tables, constants, sinks: None, statement, estimates })
+}
+
+impl Planned {
+    /// Puts nodes above the plan: `wrap` adds `added` of them, each with one input.
+    pub(crate) fn wrap(&mut self, added: u32, wrap: impl FnOnce(Arc<PlanNode>) -> Arc<PlanNode>) {
+        // The plan must have one owner to be numbered without a copy.
+        let none = PlanNode::numbered(Arc::new(PlanNode::Values(ValuesNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            rows: Vec::new(),
+            schema: Schema::default(),
+        })));
+        let plan = std::mem::replace(&mut self.plan, none);
+        self.plan = PlanNode::numbered(wrap(plan));
+        // Nodes are numbered from the root.
+        for (id, _) in &mut self.estimates {
+            *id = PlanNodeId::new(id.number().saturating_add(added));
+        }
+    }
 }
 
 impl PlannedTables {

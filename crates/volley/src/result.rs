@@ -1,7 +1,7 @@
 //! The rows of a query.
 
-use crate::statement::Collected;
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use crate::{profiles::ProfileSource, statement::Collected};
+use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_memory::Reservation;
@@ -21,17 +21,23 @@ pub struct ResultStream {
 }
 
 enum Rows {
-    /// A running query.
-    Task(Box<Task>),
-    /// A query that runs as several tasks.
-    Distributed(Box<DistributedQuery>),
+    /// A running query, and what its profile is made of.
+    Task(Box<(Task, ProfileSource)>),
     /// Rows that are there already, and what they are charged by, if they are.
     Ready(VecDeque<Batch>, Option<Reservation>),
 }
 
 impl ResultStream {
-    pub(crate) fn of_task(schema: Schema, task: Task) -> ResultStream {
-        ResultStream::new(schema, Rows::Task(Box::new(task)))
+    pub(crate) fn of_task(schema: Schema, task: Task, source: ProfileSource) -> ResultStream {
+        ResultStream::new(schema, Rows::Task(Box::new((task, source))))
+    }
+
+    /// The task, and what its profile is made of; `None` when no plan runs.
+    pub(crate) fn task_and_source(&self) -> Option<(&Task, &ProfileSource)> {
+        match &self.rows {
+            Rows::Task(running) => Some((&running.0, &running.1)),
+            Rows::Ready(..) => None,
+        }
     }
 
     pub(crate) fn of_query(schema: Schema, query: DistributedQuery) -> ResultStream {
@@ -88,8 +94,18 @@ impl ResultStream {
     /// Whatever the query fails with; again on every later call.
     pub fn next(&mut self) -> Result<Option<Batch>> {
         match &mut self.rows {
-            Rows::Task(task) => task.next()?.map(Batch::loaded).transpose(),
-            Rows::Distributed(query) => query.next()?.map(Batch::loaded).transpose(),
+            Rows::Task(running) => {
+                let (task, source) = &mut **running;
+                match task.next() {
+                    Ok(Some(batch)) => batch.loaded().map(Some),
+                    Ok(None) => source.end(task, None).map(|()| None),
+                    Err(error) => {
+                        // The query's error is the one that matters.
+                        let _ = source.end(task, Some(&error));
+                        Err(error)
+                    }
+                }
+            }
             Rows::Ready(batches, charge) => {
                 let next = batches.pop_front();
                 if next.is_none() {
@@ -181,11 +197,7 @@ impl ResultStream {
     /// What every operator did so far; `None` when no plan runs. Of several tasks, the operators of
     /// all fragments, whose nodes may have equal ids.
     pub fn statistics(&self) -> Option<TaskStatistics> {
-        match &self.rows {
-            Rows::Task(task) => Some(task.statistics()),
-            Rows::Distributed(query) => Some(query.statistics().into_operators()),
-            Rows::Ready(..) => None,
-        }
+        self.task_and_source().map(|it| it.0.statistics())
     }
 
     /// The plan, or its fragments, with what every node did so far.
@@ -215,11 +227,7 @@ impl ResultStream {
     /// # }
     /// ```
     pub fn handle(&self) -> TaskHandle {
-        match &self.rows {
-            Rows::Task(task) => task.handle(),
-            Rows::Distributed(query) => query.handle(),
-            Rows::Ready(..) => TaskHandle::default(),
-        }
+        self.task_and_source().map_or_else(TaskHandle::default, |it| it.0.handle())
     }
 
     /// Stops the query; `next` answers the cancelled error from now on.

@@ -8,6 +8,7 @@ use crate::{
     distribution, information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
+    profiles::{Profiles, WatchedPlan},
     readers::{add_readers, file_options},
     session_state::SessionState,
     statement,
@@ -96,6 +97,10 @@ pub struct Session {
     cancellation: Mutex<CancellationToken>,
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
+    /// What SET VARIABLE gave values, by lower-case name.
+    variables: Mutex<BTreeMap<String, Variable>>,
+    /// Progress and profiles of its queries.
+    pub(crate) profiles: Arc<Profiles>,
 }
 
 /// What a builder collected for a session.
@@ -175,6 +180,8 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
+            variables: Mutex::default(),
+            profiles: Arc::default(),
         })
     }
 
@@ -217,6 +224,8 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
+            variables: Mutex::default(),
+            profiles: Arc::default(),
         }
     }
 
@@ -356,7 +365,8 @@ impl Session {
         let schema = plan.schema().clone();
         let tables = Arc::new(PlannedTables::from_tables(tables));
         let constants = self.begin();
-        self.start(Planned { plan, tables, constants, sinks: None }, schema)
+        let (statement, estimates) = ("".into(), Vec::new());
+        self.start(Planned { plan, tables, constants, sinks: None, statement, estimates }, schema)
     }
 
     /// The plan that [`PlanNode::to_bytes`] made bytes of, with the functions, types and nodes that
@@ -631,15 +641,10 @@ impl Session {
     }
 
     /// Starts a plan.
-    pub(crate) fn start(&self, planned: Planned, schema: Schema) -> Result<ResultStream> {
-        let schema = shown(schema, &planned.constants.time_zone);
-        Ok(ResultStream::of_task(schema, self.start_task(planned, TaskPorts::default())?))
-    }
-
-    /// Starts a plan whose rows go where `ports` says.
-    pub(crate) fn start_task(&self, planned: Planned, ports: TaskPorts) -> Result<Task> {
+    pub(crate) fn start(&self, mut planned: Planned, schema: Schema) -> Result<ResultStream> {
         check_process(self.process, "threads of the session")?;
         let settings = self.settings();
+        let watched = WatchedPlan::of(&mut planned);
         let constants = planned.constants;
         let schema = shown(schema, &constants.time_zone);
         let distributed = match settings.tasks {
@@ -673,19 +678,9 @@ impl Session {
             priority: settings.query_priority,
         };
         let executor = lock(&self.executor).clone();
-        if let Some(plan) = distributed {
-            let plan = match settings.saves_plans {
-                true => {
-                    let bytes = plan.to_bytes()?;
-                    DistributedPlan::from_bytes(&bytes, &self.registry, &self.custom_nodes)?
-                }
-                false => plan,
-            };
-            let config = distribution::config(plan, config, &settings);
-            let query = DistributedQuery::start(&config, &executor)?;
-            return Ok(ResultStream::of_query(schema, query));
-        }
-        Ok(ResultStream::of_task(schema, Task::start(config, &executor)?))
+        let task = Task::start(config, &executor)?;
+        let source = self.watch(&task, watched, settings);
+        Ok(ResultStream::of_task(schema, task, source))
     }
 }
 

@@ -86,6 +86,8 @@ pub struct Settings {
     pub dialect: Dialect,
     /// What ORDER BY means where it does not say it.
     pub default_order: DefaultOrder,
+    /// Where the profile of each query is written as a page; `None` for none.
+    pub profile_directory: Option<String>,
 }
 
 /// One setting, for people and for SET.
@@ -96,7 +98,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 20] = [
+const SETTINGS: [Setting; 18] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -228,11 +230,12 @@ const SETTINGS: [Setting; 20] = [
         },
     },
     Setting {
-        name: "preserve_insertion_order",
-        description: "whether rows without ORDER BY keep the order of their source",
-        get: |it| it.preserves_insertion_order.to_string(),
+        name: "profile_directory",
+        description: "folder that gets a page with the profile of each query; none for no pages",
+        get: |it| it.profile_directory.clone().unwrap_or_else(|| "none".to_owned()),
         set: |it, text| {
-            let _: () = it.preserves_insertion_order = truth("preserve_insertion_order", text)?;
+            let is_none = text.is_empty() || text.eq_ignore_ascii_case("none");
+            let _: () = it.profile_directory = (!is_none).then(|| text.to_owned());
             Ok(())
         },
     },
@@ -315,6 +318,7 @@ impl Default for Settings {
             query_priority: Priority::default(),
             dialect: Dialect::default(),
             default_order: DefaultOrder::default(),
+            profile_directory: None,
         }
     }
 }

@@ -100,8 +100,7 @@ fn run_current(
         }
         None => None,
     };
-    let mut cx = StatementContext::begin(session, constants, turn.as_ref());
-    cx.replacements = replacements;
+    let cx = StatementContext::begin(session, constants, turn.as_ref(), parsed.text());
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
         let statement = bind(session, parsed, &cx, values);
@@ -254,8 +253,9 @@ fn execute(
 ) -> Result<Outcome> {
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
-        Statement::Explain { form, statement } => {
-            explain::explain(session, *statement, form, cx).map(Outcome::Rows)
+        Statement::Explain { analyze, format, statement } => {
+            let how = explain::Explain { analyze, format };
+            explain::explain(session, *statement, how, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::Write(it) => write::write(session, *it, turn, cx),
@@ -570,18 +570,17 @@ pub(crate) fn copy_plan(
     // What is wrong with the options is known before the query runs.
     session.sinks.writer(&target, &columns)?;
     let mut planned = plan_query(session, query.plan, cx)?;
-    if is_text {
-        planned.plan = shown(planned.plan, &cx.constants.time_zone);
-    }
     let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
-    planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
-        node_id: PlanNodeId::UNASSIGNED,
-        input: planned.plan,
-        target,
-        column_names,
-        checks: Vec::new(),
-        schema: written,
-    })));
+    planned.wrap(1 + u32::from(is_text), |plan| {
+        let input = if is_text { shown(plan, &cx.constants.time_zone) } else { plan };
+        Arc::new(PlanNode::TableWrite(TableWriteNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            target,
+            column_names,
+            schema: written,
+        }))
+    });
     Ok(planned)
 }
 

@@ -97,7 +97,19 @@ pub(crate) fn write_into(
     session: &Session,
     mut planned: Planned,
     writer: &Arc<dyn TableWriter>,
-) -> Result<Written> {
+) -> Result<u64> {
+    let (sink, location) = (TABLE_SINK.to_owned(), table.to_owned());
+    let target = WriteTarget { sink, location, options: Vec::new() };
+    let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
+    planned.wrap(1, |input| {
+        Arc::new(PlanNode::TableWrite(TableWriteNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            input,
+            target,
+            column_names: columns.fields.iter().map(|it| it.name.clone()).collect(),
+            schema: written.clone(),
+        }))
+    });
     planned.sinks = Some(Arc::new(OneWriter(Arc::clone(writer))));
     let plan = Arc::clone(&planned.plan);
     let schema = plan.schema().clone();

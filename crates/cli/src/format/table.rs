@@ -5,14 +5,14 @@
 //! column of `…`. Rows after the first ones stream, so that a long result takes no memory. Of a
 //! text wider than the terminal, only the beginning is read.
 
-use super::{Lines, PrintError, Printer, Printing};
+use super::{Format, Lines, PrintError, Printer, Printing, seconds, with_thousands};
 use crate::interrupt;
 use std::{
     borrow::Cow,
     io::{self, Write},
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use volley::{Batch, Error, Schema};
+use volley::{Batch, Error, Field, Schema};
 
 /// Rows that decide the widths of columns: the first ones, fewer if their text is long.
 const SAMPLE_ROWS: usize = 1000;
@@ -36,7 +36,36 @@ pub(super) struct TablePrinter {
 /// Which columns are shown, and how wide.
 struct Layout {
     columns: Vec<ShownColumn>,
+    style: &'static Style,
+    shows_types: bool,
 }
+
+/// The lines of a table: left, line, cross and right.
+struct Style {
+    top: [char; 4],
+    head: [char; 4],
+    bottom: [char; 4],
+    between: &'static str,
+}
+
+/// Few lines.
+const TABLE: Style = Style {
+    top: ['┌', '─', '┬', '┐'],
+    head: ['╞', '═', '╪', '╡'],
+    bottom: ['└', '─', '┴', '┘'],
+    between: " ┆ ",
+};
+
+/// Lines everywhere.
+const BOX: Style = Style {
+    top: ['┌', '─', '┬', '┐'],
+    head: ['├', '─', '┼', '┤'],
+    bottom: ['└', '─', '┴', '┘'],
+    between: " │ ",
+};
+
+/// Characters of a type that widen a column.
+const TYPE_WIDTH_MAX: usize = 24;
 
 enum ShownColumn {
     /// A column of the result.
@@ -52,14 +81,19 @@ enum ShownColumn {
 
 /// Writes a whole table; `rows` have one text per field of `schema`.
 pub fn write_table(schema: &Schema, rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
-    let layout = Layout::new(schema, rows, None);
+    let layout = Layout::new(schema, rows, &Printing { shows_types: false, ..Printing::default() });
     layout.begin(schema, rows, out)?;
     layout.end(out)
 }
 
 impl TablePrinter {
-    pub(super) fn new(printing: Printing) -> TablePrinter {
-        TablePrinter { printing, sample: Vec::new(), sample_bytes: 0, layout: None, rows: 0 }
+    pub(super) fn new(printing: &Printing) -> TablePrinter {
+        let mut printing = printing.clone();
+        if printing.format == Format::Box {
+            printing.width = None;
+        }
+        let (sample, layout) = (Vec::new(), None);
+        TablePrinter { printing, sample, sample_bytes: 0, layout, rows: 0 }
     }
 
     fn shown(&self) -> usize {
@@ -70,7 +104,7 @@ impl TablePrinter {
     fn start(&mut self, schema: &Schema, out: &mut dyn Write) -> io::Result<&Layout> {
         if self.layout.is_none() {
             let sample = std::mem::take(&mut self.sample);
-            let layout = Layout::new(schema, &sample, self.printing.width);
+            let layout = Layout::new(schema, &sample, &self.printing);
             layout.begin(schema, &sample, out)?;
             self.layout = Some(layout);
         }
@@ -90,7 +124,14 @@ impl Printer for TablePrinter {
             let cells = columns.iter().zip(schema.types()).map(|(column, data_type)| {
                 let width = self.printing.width.filter(|_| !data_type.is_numeric());
                 let width_max = width.map_or(usize::MAX, usize::from);
-                match column.text(row).filter(|_| !column.is_null(row)) {
+                if column.is_null(row) {
+                    return Ok(self.printing.null.clone());
+                }
+                if self.printing.has_thousands && data_type.is_numeric() {
+                    let text = cell(width_max, |text, full| column.push_text(row, text, full))?;
+                    return Ok(with_thousands(&text));
+                }
+                match column.text(row) {
                     Some(text) => {
                         let mut line = one_line(beginning(text, width_max)).into_owned();
                         shorten(&mut line, width_max);
@@ -132,19 +173,30 @@ impl Printer for TablePrinter {
         if columns < schema.len() {
             write!(out, ", {} columns ({columns} shown)", schema.len())?;
         }
+        if let Some(start) = self.printing.start {
+            write!(out, " in {}", seconds(start.elapsed()))?;
+        }
         writeln!(out)
     }
 }
 
 impl Layout {
-    fn new(schema: &Schema, sample: &[Vec<String>], terminal: Option<u16>) -> Layout {
+    fn new(schema: &Schema, sample: &[Vec<String>], printing: &Printing) -> Layout {
         let columns = schema.fields.iter().enumerate().map(|(index, field)| {
             let cells = sample.iter().filter_map(|row| row.get(index)).map(|it| it.width());
-            let width = cells.fold(one_line(&field.name).width(), usize::max);
+            let of_type = match printing.shows_types {
+                true => type_name(field).width().min(TYPE_WIDTH_MAX),
+                false => 0,
+            };
+            let width = cells.fold(one_line(&field.name).width().max(of_type), usize::max);
             ShownColumn::Column { index, width, is_numeric: field.data_type.is_numeric() }
         });
-        let mut layout = Layout { columns: columns.collect() };
-        if let Some(terminal) = terminal {
+        let mut layout = Layout {
+            columns: columns.collect(),
+            style: if printing.format == Format::Box { &BOX } else { &TABLE },
+            shows_types: printing.shows_types,
+        };
+        if let Some(terminal) = printing.width {
             layout.fit(usize::from(terminal));
         }
         layout
@@ -204,14 +256,18 @@ impl Layout {
     fn begin(&self, schema: &Schema, rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
         let names = schema.fields.iter().map(|it| one_line(&it.name).into_owned());
         let names: Vec<String> = names.collect();
-        self.rule(['┌', '─', '┬', '┐'], out)?;
+        self.rule(self.style.top, out)?;
         self.row(&names, out)?;
-        self.rule(['╞', '═', '╪', '╡'], out)?;
+        if self.shows_types {
+            let types: Vec<String> = schema.fields.iter().map(type_name).collect();
+            self.row(&types, out)?;
+        }
+        self.rule(self.style.head, out)?;
         rows.iter().try_for_each(|it| self.row(it, out))
     }
 
     fn end(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.rule(['└', '─', '┴', '┘'], out)
+        self.rule(self.style.bottom, out)
     }
 
     fn rule(&self, [left, line, cross, right]: [char; 4], out: &mut dyn Write) -> io::Result<()> {
@@ -229,7 +285,7 @@ impl Layout {
     fn row(&self, cells: &[String], out: &mut dyn Write) -> io::Result<()> {
         let mut lines = Lines::new(out);
         for (position, column) in self.columns.iter().enumerate() {
-            lines.push(if position == 0 { "│ " } else { " ┆ " })?;
+            lines.push(if position == 0 { "│ " } else { self.style.between })?;
             column.push_cell(&mut lines, cells)?;
         }
         lines.push(" │\n")?;
@@ -265,6 +321,16 @@ impl ShownColumn {
         lines.push(text)?;
         lines.push(CUT)?;
         lines.push_repeated(' ', width.saturating_sub(text.width() + CUT.width()))
+    }
+}
+
+/// A type as it stands below the name of its column.
+fn type_name(field: &Field) -> String {
+    let name = field.data_type.to_string();
+    // Types of numbers are short; those of nested values may be as long as they like.
+    match name.width() > TYPE_WIDTH_MAX {
+        true => format!("{}{CUT}", cut(&name, TYPE_WIDTH_MAX)),
+        false => name,
     }
 }
 

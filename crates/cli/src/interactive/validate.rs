@@ -1,7 +1,6 @@
 //! When a statement is complete: at a semicolon outside quotes and comments.
 
-use super::is_command;
-use crate::statement_ends::StatementEnds;
+use crate::statement_ends::{StatementEnds, is_command};
 use reedline::{ValidationResult, Validator};
 
 pub(super) struct SqlValidator;
@@ -33,5 +32,6 @@ mod tests {
         assert!(!is_complete("SELECT 1 -- ;"));
         assert!(!is_complete("SELECT 1 /* ; "));
         assert!(!is_complete("SELECT $$\n;"));
+        assert!(!is_complete(".5"));
     }
 }

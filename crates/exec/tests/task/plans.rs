@@ -1,7 +1,7 @@
 use crate::kit::{config, run};
 use std::time::{Duration, Instant};
 use volley_error::{ErrorKind, Result};
-use volley_exec::{BlockedOn, Executor, Task};
+use volley_exec::{BlockedOn, Executor, Stage, Task};
 use volley_exec_testkit::{A, Manners, SETUPS, Setup, TestTables, drain, drop_whole, plan};
 use volley_memory::spill::Fault;
 use volley_plan::{JoinKind, PlanBuilder};
@@ -178,9 +178,18 @@ fn statistics_count_rows_and_waiting_per_driver() {
     let order_by = statistics.nodes[0].operators.iter().find(|it| it.name == "order by").unwrap();
     assert_eq!((order_by.total().rows_in, order_by.total().rows_out), (1000, 1000));
     assert!(order_by.peak_bytes > 0);
-    let text = statistics.render(&node);
-    assert!(text.starts_with("OrderBy #0\n    "), "{text}");
-    assert!(text.contains("order by: in 1000 rows"), "{text}");
+    assert_eq!(statistics.nodes.len(), node.walk().len());
+    // All drivers are done, and each has a time line.
+    let progress = task.progress();
+    assert_eq!((progress.done, progress.rows), (1.0, 1000));
+    assert!(progress.pipelines.iter().all(|it| it.stage == Stage::Done));
+    let timeline = task.timeline();
+    assert!(timeline.drivers.len() >= 5, "{}", timeline.drivers.len());
+    for line in &timeline.drivers {
+        assert!(!line.segments.is_empty(), "{line:?}");
+        assert!(line.segments.iter().all(|it| it.end <= timeline.elapsed), "{line:?}");
+        assert!(line.segments.is_sorted_by_key(|it| it.start), "{line:?}");
+    }
 }
 
 #[test]

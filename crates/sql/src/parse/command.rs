@@ -13,15 +13,15 @@ use super::{
     view::{rename_view, renames_view},
     *,
 };
-use crate::ExplainForm;
+use crate::ExplainFormat;
 
 /// A parsed statement.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
     Sql(Box<Statement>),
-    /// EXPLAIN [ANALYZE | (DISTRIBUTED)] statement.
-    Explain { form: ExplainForm, command: Box<Command> },
+    /// EXPLAIN [ANALYZE] [(options)] statement.
+    Explain { analyze: bool, format: ExplainFormat, command: Box<Command> },
     /// EXPLAIN (TYPE VALIDATE) statement.
     Validate(Box<Command>),
     /// DESCRIBE table or query.
@@ -169,21 +169,13 @@ fn sql(parser: &mut Parser<'_>) -> Parsed<Command> {
 fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     parser.expect_keyword(Keyword::EXPLAIN)?;
     let analyze = parser.parse_keyword(Keyword::ANALYZE);
-    let option = explain_options(parser)?;
+    let options = explain_options(parser)?;
     let command = Box::new(parse(parser, source)?);
-    let form = match option {
-        ExplainOption::Validate => return Ok(Command::Validate(command)),
-        _ if analyze => ExplainForm::Analyze,
-        ExplainOption::Distributed => ExplainForm::Distributed,
-        ExplainOption::Plan => ExplainForm::Plan,
-    };
-    Ok(Command::Explain { form, command })
-}
-
-fn prefetch(parser: &mut Parser<'_>) -> Parsed<Command> {
-    parser.advance_token();
-    parser.expect_keyword(Keyword::TABLE)?;
-    Ok(Command::Prefetch(parser.parse_object_name(false)?))
+    if options.validates {
+        return Ok(Command::Validate(command));
+    }
+    let analyze = analyze || options.analyze;
+    Ok(Command::Explain { analyze, format: options.format, command })
 }
 
 fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {

@@ -60,7 +60,6 @@ const CLAUSES: &[Construct] = &[
     Construct("| >", Some("the pipe operator |>")),
     Construct("COPY _ FROM", Some("COPY ... FROM something else than a file")),
     Construct("EXPLAIN VERBOSE", None),
-    Construct("EXPLAIN ( ANALYZE", Some("options of EXPLAIN (use EXPLAIN ANALYZE)")),
     Construct("SET TIME ZONE", None),
 ];
 

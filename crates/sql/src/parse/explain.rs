@@ -1,6 +1,8 @@
-//! Options of EXPLAIN: Presto's, and a short form.
+//! Options of EXPLAIN, also Presto's.
 //!
 //! ```text
+//! EXPLAIN (ANALYZE, FORMAT HTML) statement          runs it and shows what happened
+//! EXPLAIN ANALYZE (FORMAT JSON) statement           the same
 //! EXPLAIN (TYPE LOGICAL, FORMAT TEXT) statement     the plan
 //! EXPLAIN (TYPE VALIDATE) statement                 whether it can be bound
 //! EXPLAIN (TYPE DISTRIBUTED) statement              the fragments of the plan
@@ -8,48 +10,53 @@
 //! ```
 
 use super::command::Parsed;
+use crate::ExplainFormat;
 use sqlparser::{
+    keywords::Keyword,
     parser::{Parser, ParserError},
     tokenizer::Token,
 };
 
-/// What the options ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ExplainOption {
-    /// The plan.
-    Plan,
-    /// The fragments of the plan.
-    Distributed,
-    /// Whether the statement can be bound.
-    Validate,
+/// What the options say.
+#[derive(Default)]
+pub(super) struct ExplainOptions {
+    /// ANALYZE.
+    pub(super) analyze: bool,
+    /// TYPE VALIDATE.
+    pub(super) validates: bool,
+    /// FORMAT.
+    pub(super) format: ExplainFormat,
 }
 
 /// Reads the options, if there are any.
-pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOption> {
+pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions> {
+    let mut options = ExplainOptions::default();
     // What else begins with a parenthesis is a query.
     let is_option = |token: &Token| match token {
         Token::Word(word) => {
-            ["TYPE", "FORMAT", "DISTRIBUTED"].iter().any(|it| word.value.eq_ignore_ascii_case(it))
+            let names = ["ANALYZE", "TYPE", "FORMAT"];
+            names.iter().any(|it| word.value.eq_ignore_ascii_case(it))
         }
         _ => false,
     };
     let has_options = parser.peek_token_ref().token == Token::LParen
         && is_option(&parser.peek_nth_token_ref(1).token);
     if !has_options {
-        return Ok(ExplainOption::Plan);
+        return Ok(options);
     }
     parser.expect_token(&Token::LParen)?;
-    let options = parser.parse_comma_separated(option)?;
+    parser.parse_comma_separated(|it| option(it, &mut options))?;
     parser.expect_token(&Token::RParen)?;
-    let asked = options.into_iter().rev().find(|it| *it != ExplainOption::Plan);
-    Ok(asked.unwrap_or(ExplainOption::Plan))
+    Ok(options)
 }
 
-/// `TYPE kind`, `FORMAT name` or `DISTRIBUTED`.
-fn option(parser: &mut Parser<'_>) -> Parsed<ExplainOption> {
+/// `ANALYZE [TRUE | FALSE]`, `TYPE kind` or `FORMAT name`.
+fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
     let name = parser.parse_identifier()?.value.to_ascii_uppercase();
-    if name == "DISTRIBUTED" {
-        return Ok(ExplainOption::Distributed);
+    if name == "ANALYZE" {
+        options.analyze = !parser.parse_keyword(Keyword::FALSE);
+        let _ = parser.parse_keyword(Keyword::TRUE);
+        return Ok(());
     }
     let token = parser.peek_token();
     let value = parser.parse_identifier()?.value.to_ascii_uppercase();
@@ -59,13 +66,21 @@ fn option(parser: &mut Parser<'_>) -> Parsed<ExplainOption> {
         Err(ParserError::ParserError(message))
     };
     match (name.as_str(), value.as_str()) {
-        ("TYPE", "VALIDATE") => Ok(ExplainOption::Validate),
-        ("TYPE", "DISTRIBUTED") => Ok(ExplainOption::Distributed),
-        ("TYPE", "LOGICAL") | ("FORMAT", "TEXT") => Ok(ExplainOption::Plan),
-        ("TYPE", "IO") => refused("is not supported; EXPLAIN shows the tables that are read"),
-        ("FORMAT", "JSON" | "GRAPHVIZ") => refused("is not supported; plans are shown as text"),
-        ("TYPE", _) => parser.expected("LOGICAL, DISTRIBUTED or VALIDATE", token),
-        ("FORMAT", _) => parser.expected("TEXT", token),
-        _ => parser.expected("TYPE, FORMAT or DISTRIBUTED", token),
+        ("TYPE", "VALIDATE") => options.validates = true,
+        ("TYPE", "LOGICAL") => {}
+        ("TYPE", "DISTRIBUTED") => return refused("has no meaning: plans run in one process"),
+        ("TYPE", "IO") => {
+            return refused("is not supported; EXPLAIN shows the tables that are read");
+        }
+        ("FORMAT", "TEXT") => options.format = ExplainFormat::Text,
+        ("FORMAT", "JSON") => options.format = ExplainFormat::Json,
+        ("FORMAT", "HTML") => options.format = ExplainFormat::Html,
+        ("FORMAT", "DOT" | "GRAPHVIZ") => options.format = ExplainFormat::Dot,
+        ("FORMAT", "SVG") => options.format = ExplainFormat::Svg,
+        ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
+        ("TYPE", _) => return parser.expected("LOGICAL or VALIDATE", token),
+        ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
+        _ => return parser.expected("ANALYZE, TYPE or FORMAT", token),
     }
+    Ok(())
 }

@@ -3,11 +3,59 @@ use unicode_width::UnicodeWidthStr;
 use volley::Session;
 
 fn table(sql: &str, rows_max: usize, width: Option<u16>) -> String {
+    printed(sql, &Printing { rows_max, width, shows_types: false, ..Printing::default() })
+}
+
+fn printed(sql: &str, printing: &Printing) -> String {
     let session = Session::new().unwrap();
-    let printing = Printing { format: Format::Table, rows_max, width };
     let mut out = Vec::new();
-    print(session.sql(sql).unwrap(), printing, &mut out).unwrap();
+    print(&mut session.sql(sql).unwrap(), printing, &mut out, || {}).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn types_stand_below_names_and_null_is_visible() {
+    let sql = "SELECT * FROM (VALUES (1, 'a'), (20, NULL)) v(number, s) ORDER BY 1";
+    let printing = Printing { null: "∅".to_owned(), ..Printing::default() };
+    assert_eq!(
+        printed(sql, &printing),
+        "┌─────────┬─────────┐\n\
+         │  number ┆ s       │\n\
+         │ INTEGER ┆ VARCHAR │\n\
+         ╞═════════╪═════════╡\n\
+         │       1 ┆ a       │\n\
+         │      20 ┆ ∅       │\n\
+         └─────────┴─────────┘\n\
+         2 rows\n"
+    );
+}
+
+#[test]
+fn long_types_do_not_widen_columns() {
+    let sql = "SELECT ROW(1, 'a', DATE '2020-01-02') AS r";
+    let text = printed(sql, &Printing { width: Some(40), ..Printing::default() });
+    assert!(text.lines().all(|it| it.width() <= 40), "{text}");
+    assert!(text.contains('…'), "{text}");
+}
+
+#[test]
+fn a_box_has_lines_everywhere_and_cuts_nothing() {
+    let sql = "SELECT 'a text that is too long' AS s, 1 AS n";
+    let printing = Printing {
+        format: Format::Box,
+        width: Some(12),
+        shows_types: false,
+        ..Printing::default()
+    };
+    assert_eq!(
+        printed(sql, &printing),
+        "┌─────────────────────────┬───┐\n\
+         │ s                       │ n │\n\
+         ├─────────────────────────┼───┤\n\
+         │ a text that is too long │ 1 │\n\
+         └─────────────────────────┴───┘\n\
+         1 row\n"
+    );
 }
 
 #[test]

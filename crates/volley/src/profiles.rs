@@ -1,0 +1,216 @@
+//! Progress and profiles of the queries of a session.
+
+use crate::{ResultStream, Session, Settings, planning::Planned};
+use std::{
+    io::Write,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{SystemTime, UNIX_EPOCH},
+};
+use volley_error::{Error, Result};
+use volley_exec::{Stage, Task, TaskMonitor, TaskProgress};
+use volley_io::{AccessGate, FileSystems, wait};
+use volley_plan::{PlanNode, PlanNodeId};
+use volley_profile::QueryProfile;
+
+/// What a session knows of its queries.
+#[derive(Default)]
+pub(crate) struct Profiles {
+    /// Whether the profile of the last query is kept.
+    keeps_last: AtomicBool,
+    last: Mutex<Option<Arc<QueryProfile>>>,
+    /// The tasks of the session, in the order of their starts; ended ones are removed at the next.
+    monitors: Mutex<Vec<TaskMonitor>>,
+    /// Pages written so far.
+    written: AtomicU64,
+}
+
+/// What a profile is made of, apart from the task.
+pub(crate) struct ProfileSource {
+    plan: Arc<PlanNode>,
+    estimates: Vec<(PlanNodeId, f64)>,
+    statement: Arc<str>,
+    settings: Settings,
+    profiles: Arc<Profiles>,
+    files: FileSystems,
+    /// Whether the end of the query was seen.
+    has_ended: bool,
+}
+
+impl Session {
+    /// How far the statement is that runs now, for another thread; `None` when none runs. While a
+    /// statement has several queries, the one that began last.
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// assert!(session.progress().is_none());
+    /// let rows = session.sql("SELECT count(*) FROM range(100000)")?;
+    /// if let Some(progress) = session.progress() {
+    ///     assert!((0.0..=1.0).contains(&progress.done));
+    /// }
+    /// rows.collect()?;
+    /// assert!(session.progress().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn progress(&self) -> Option<TaskProgress> {
+        let monitors = self.profiles.lock_monitors();
+        let mut running = monitors.iter().rev().filter_map(TaskMonitor::progress);
+        running.find(|it| it.pipelines.iter().any(|it| it.stage != Stage::Done))
+    }
+
+    /// From now on, keeps the profile of the query that ended last.
+    pub fn keep_last_profile(&self) {
+        self.profiles.keeps_last.store(true, Ordering::Relaxed);
+    }
+
+    /// The profile of the query that ended last, after [`Session::keep_last_profile`].
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// session.keep_last_profile();
+    /// session.sql("SELECT count(*) FROM range(10)")?.collect()?;
+    /// let profile = session.last_profile().expect("a query ran");
+    /// assert!(profile.html().contains("range(10)"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn last_profile(&self) -> Option<Arc<QueryProfile>> {
+        self.profiles.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What files and networks the statements of all sessions of this engine may reach.
+    pub fn access_gate(&self) -> &AccessGate {
+        self.files.gate()
+    }
+
+    /// Whether plans should know how many rows are expected.
+    pub(crate) fn wants_estimates(&self) -> bool {
+        self.profiles.keeps_last.load(Ordering::Relaxed)
+            || self.settings().profile_directory.is_some()
+    }
+
+    /// Makes a task that started known to [`Session::progress`]; what its profile is made of.
+    pub(crate) fn watch(
+        &self,
+        task: &Task,
+        planned: WatchedPlan,
+        settings: Settings,
+    ) -> ProfileSource {
+        self.profiles.watch(task);
+        ProfileSource {
+            plan: planned.plan,
+            estimates: planned.estimates,
+            statement: planned.statement,
+            settings,
+            profiles: Arc::clone(&self.profiles),
+            files: self.files.clone(),
+            has_ended: false,
+        }
+    }
+}
+
+/// What a profile needs of a plan that starts.
+pub(crate) struct WatchedPlan {
+    plan: Arc<PlanNode>,
+    estimates: Vec<(PlanNodeId, f64)>,
+    statement: Arc<str>,
+}
+
+impl WatchedPlan {
+    pub(crate) fn of(planned: &mut Planned) -> WatchedPlan {
+        WatchedPlan {
+            plan: Arc::clone(&planned.plan),
+            estimates: std::mem::take(&mut planned.estimates),
+            statement: Arc::clone(&planned.statement),
+        }
+    }
+}
+
+impl Profiles {
+    fn watch(&self, task: &Task) {
+        let mut monitors = self.lock_monitors();
+        monitors.retain(|it| !it.is_dead());
+        monitors.push(task.monitor());
+    }
+
+    fn lock_monitors(&self) -> std::sync::MutexGuard<'_, Vec<TaskMonitor>> {
+        self.monitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProfileSource {
+    /// The profile of the task as it is now.
+    pub(crate) fn profile(&self, task: &Task, error: Option<&Error>) -> QueryProfile {
+        let listed = self.settings.list();
+        let settings = listed.into_iter().map(|(name, value, _)| (name.to_owned(), value));
+        let mut profile = QueryProfile::of_plan(&self.plan, &self.estimates);
+        profile.statement = self.statement.to_string();
+        profile.version = env!("CARGO_PKG_VERSION").to_owned();
+        profile.settings = settings.collect();
+        profile.with_run(task.statistics(), task.timeline(), error.map(Error::to_string))
+    }
+
+    /// Keeps and writes the profile of a task that has ended, once.
+    ///
+    /// # Errors
+    ///
+    /// I/O: the page cannot be written to `profile_directory`.
+    pub(crate) fn end(&mut self, task: &Task, error: Option<&Error>) -> Result<()> {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return Ok(());
+        }
+        let keeps = self.profiles.keeps_last.load(Ordering::Relaxed);
+        let directory = self.settings.profile_directory.clone();
+        if !keeps && directory.is_none() {
+            return Ok(());
+        }
+        let profile = self.profile(task, error);
+        let written = directory.map_or(Ok(()), |it| self.write(&it, &profile));
+        if keeps {
+            let mut last = self.profiles.last.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(Arc::new(profile));
+        }
+        written
+    }
+
+    /// Writes the page, under a name that sorts by time.
+    fn write(&self, directory: &str, profile: &QueryProfile) -> Result<()> {
+        let number = self.profiles.written.fetch_add(1, Ordering::Relaxed) + 1;
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (millis, process) = (since_epoch.as_millis(), std::process::id());
+        let path =
+            format!("{}/query-{millis}-{process}-{number}.html", directory.trim_end_matches('/'));
+        let hint = "make the folder that profile_directory names, or RESET profile_directory";
+        let failed = |it: Error| it.at("profile page", &path).hint(hint);
+        let mut file = self.files.create(&path).map_err(failed)?;
+        let written = file.write_all(profile.html().as_bytes());
+        written.map_err(|it| failed(Error::io(&path, it)))?;
+        wait(file.commit()).map(drop).map_err(failed)
+    }
+}
+
+impl ResultStream {
+    /// What the query did so far, with its plan; `None` when no plan runs.
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// let mut rows = session.sql("SELECT count(*) FROM range(10)")?;
+    /// while rows.next()?.is_some() {}
+    /// let profile = rows.profile().expect("a plan ran");
+    /// assert!(profile.text().contains("Aggregation"));
+    /// assert!(profile.json().starts_with("{\"format\":1,"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn profile(&self) -> Option<QueryProfile> {
+        let (task, source) = self.task_and_source()?;
+        let outcome = task.outcome().and_then(Result::err);
+        Some(source.profile(task, outcome.as_ref()))
+    }
+}
