@@ -13,7 +13,7 @@
 use std::{env, path::Path, process::ExitCode, sync::Arc, thread, time::Instant};
 use volley_connector::{
     Access, ColumnDefinition, Database, Definition, KeyDefinition, KeyLookup, RowChanges,
-    RowUpdates, Snapshot, TableDefinition, TableId, TableWriter,
+    RowUpdates, Snapshot, TableDefinition, TableId, TableWriter, WriteKind,
 };
 use volley_connector_native::NativeDatabase;
 use volley_error::{Error, Result};
@@ -117,7 +117,7 @@ fn batch(keys: impl Iterator<Item = i64>) -> Batch {
 
 fn load(database: &NativeDatabase, table: TableId, rows: i64, pool: &Pool) -> Result<()> {
     let mut transaction = database.begin(Access::Any)?;
-    let writer: Arc<dyn TableWriter> = transaction.writer(table, pool)?;
+    let writer: Arc<dyn TableWriter> = transaction.writer(table, &WriteKind::insert(), pool)?;
     let sinks = (0..DRIVERS).map(|_| writer.open()).collect::<Result<Vec<_>>>()?;
     let part = rows / DRIVERS + 1;
     let written = thread::scope(|scope| {
@@ -139,7 +139,7 @@ fn load(database: &NativeDatabase, table: TableId, rows: i64, pool: &Pool) -> Re
         })
     });
     written?;
-    transaction.add(table, writer, &[])?;
+    transaction.apply(table, writer)?;
     transaction.commit()
 }
 

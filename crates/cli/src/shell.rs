@@ -14,7 +14,7 @@ use crate::{
     variables::Variables,
 };
 use std::{io, sync::Arc, time::Instant};
-use volley::{Error, Outcome, ParsedStatement, ResultStream, Session};
+use volley::{Error, Outcome, ParsedStatement, ResultStream, Session, StatementInputs};
 
 /// Who writes the statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +116,10 @@ impl Shell {
         allocator::refill();
         let start = Instant::now();
         let progress = self.options.shows_progress.then(|| ProgressLine::of_session(&self.session));
-        let values = self.variables.of(statement.parameters());
-        let outcome = self.session.run_with(statement, &values).map_err(failed)?;
+        let values = self.variables.of(statement.parameters()).into_iter();
+        let named = values.map(|(name, value)| (name.to_owned(), value)).collect();
+        let inputs = StatementInputs { named, ..StatementInputs::default() };
+        let outcome = self.session.run_with(statement, &inputs).map_err(failed)?;
         if interrupt::is_interrupted() {
             // Ctrl-C may have come before the statement began.
             self.session.cancel();

@@ -25,27 +25,26 @@ const TAIL_ROWS: u32 = 64 << 10;
 /// Rows that are read at once.
 const BATCH_ROWS: u32 = 8192;
 
-/// Adds rows that sinks wrote. After an error `changes` may have a part of them.
-pub(crate) fn add(
+/// Applies what the sinks of a statement received: changes, and rows to add. After an error
+/// `changes` may have a part of them.
+pub(crate) fn apply_written(
     changes: &mut Changes,
     table: TableId,
+    rows: RowChanges,
     parts: Vec<WrittenPart>,
-    skipping_keys: &[usize],
     storage: &Storage,
 ) -> Result<Changed> {
-    let skipping_keys = skipping_keys.to_vec();
-    if skipping_keys.is_empty() {
-        return apply_parts(changes, table, RowChanges::default(), parts, storage);
+    if rows.skipping_keys.is_empty() {
+        return apply_parts(changes, table, rows, parts, storage);
     }
     // Rows may be left out, so that all are written again.
     let types = Arc::clone(&changes.view(table)?.types);
-    let rows = |it: WrittenPart| match it {
+    let batches = |it: WrittenPart| match it {
         WrittenPart::Rows(batch) => vec![batch],
         WrittenPart::Segment(segment) => lazy_rows(&segment, &types),
     };
-    let inserted = parts.into_iter().flat_map(rows).collect();
-    let rows = RowChanges { inserted, skipping_keys, ..RowChanges::default() };
-    apply(changes, table, rows, storage)
+    let inserted = parts.into_iter().flat_map(batches).collect();
+    apply(changes, table, RowChanges { inserted, ..rows }, storage)
 }
 
 /// Applies changes. After an error `changes` may have a part of them.

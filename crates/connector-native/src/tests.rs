@@ -10,9 +10,9 @@ use std::{
 };
 use tempfile::tempdir;
 use volley_connector::{
-    Access, ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, RowChanges,
-    RowUpdates, Scan, ScanMetrics, ScanRequest, SourceStep, SplitStep, Table, TableDefinition,
-    TableId, Transaction,
+    Access, BatchIndex, ColumnDefinition, Database, Definition, KeyDefinition, Maintenance,
+    RowChanges, RowUpdates, Scan, ScanMetrics, ScanRequest, SourceStep, SplitStep, Table,
+    TableDefinition, TableId, Transaction, WriteKind,
 };
 use volley_connector_testkit::{database, rows};
 use volley_expression::Expr;
@@ -486,30 +486,36 @@ fn drivers_encode_the_rows_that_they_write() {
     };
     let pool = Pool::root("rows", None);
     let mut transaction = begin(&native);
-    let write = |transaction: &dyn Transaction, keys: [std::ops::Range<i64>; 3]| {
-        let writer = transaction.writer(id, &pool).unwrap();
-        let sinks: Vec<_> = keys.iter().map(|_| writer.open().unwrap()).collect();
-        std::thread::scope(|scope| {
-            for (mut sink, keys) in sinks.into_iter().zip(keys) {
-                scope.spawn(move || {
-                    for start in keys.clone().step_by(1000) {
-                        sink.write(&batch(start..keys.end.min(start + 1000))).unwrap();
-                    }
-                    sink.finish().unwrap();
-                });
-            }
-        });
-        writer
-    };
+    let skipping =
+        |skipping_keys: &[usize]| WriteKind::Insert { skipping_keys: skipping_keys.to_vec() };
+    let write =
+        |transaction: &dyn Transaction, kind: WriteKind, keys: [std::ops::Range<i64>; 3]| {
+            let writer = transaction.writer(id, &kind, &pool).unwrap();
+            let sinks: Vec<_> = keys.iter().map(|_| writer.open().unwrap()).collect();
+            std::thread::scope(|scope| {
+                // The order is that of the source, not that in which sinks were opened.
+                for ((mut sink, keys), index) in sinks.into_iter().rev().zip(keys).zip([0, 2, 4]) {
+                    scope.spawn(move || {
+                        sink.begin(BatchIndex(index)).unwrap();
+                        for start in keys.clone().step_by(1000) {
+                            sink.write(&batch(start..keys.end.min(start + 1000))).unwrap();
+                        }
+                        sink.finish().unwrap();
+                    });
+                }
+            });
+            writer
+        };
     let bytes = |folder: &Path| -> u64 {
         let files = std::fs::read_dir(folder.join("data")).into_iter().flatten();
         files.map(|it| it.unwrap().metadata().unwrap().len()).sum()
     };
     assert_eq!(bytes(folder.path()), 0);
-    let writer = write(&*transaction, [0..150_000, 150_000..150_010, 200_000..280_000]);
-    // Two sinks had enough rows; the others are in memory until they are added.
+    let writer =
+        write(&*transaction, skipping(&[]), [0..150_000, 150_000..150_010, 200_000..280_000]);
+    // Two sinks had enough rows; the others are in memory until they are applied.
     assert!(bytes(folder.path()) > 100_000 && pool.stats().bytes > 0);
-    let changed = transaction.add(id, writer, &[]).unwrap();
+    let changed = transaction.apply(id, writer).unwrap();
     assert_eq!(pool.stats().bytes, 0);
     assert_eq!(changed.written.iter().map(Batch::rows).sum::<usize>(), 230_010);
     let first = changed.written[0].clone().loaded().unwrap();
@@ -517,12 +523,12 @@ fn drivers_encode_the_rows_that_they_write() {
     drop((first, changed));
     // Keys hold, in memory and on disk, and rows are left out where that was asked for.
     for keys in [[5..6, 0..0, 0..0], [300_000..400_000, 300_005..300_006, 0..0]] {
-        let writer = write(&*transaction, keys);
-        let error = transaction.add(id, writer, &[]).unwrap_err();
+        let writer = write(&*transaction, skipping(&[]), keys);
+        let error = transaction.apply(id, writer).unwrap_err();
         assert!(error.to_string().contains("duplicate key"), "{error}");
     }
-    let writer = write(&*transaction, [149_000..229_000, 0..0, 0..0]);
-    let changed = transaction.add(id, writer, &[0]).unwrap();
+    let writer = write(&*transaction, skipping(&[0]), [149_000..229_000, 0..0, 0..0]);
+    let changed = transaction.apply(id, writer).unwrap();
     assert_eq!(changed.written.iter().map(Batch::rows).sum::<usize>(), 50_000 - 10);
     transaction.commit().unwrap();
     let expected: Vec<i64> =
@@ -540,12 +546,12 @@ fn drivers_encode_the_rows_that_they_write() {
     // A null in a segment and in memory, and a transaction that is rolled back.
     let mut transaction = begin(&native);
     for rows in [1, 70_000] {
-        let writer = transaction.writer(id, &pool).unwrap();
+        let writer = transaction.writer(id, &skipping(&[]), &pool).unwrap();
         let mut sink = writer.open().unwrap();
         let columns = types.iter().map(|it| Vector::nulls(it.clone(), rows)).collect();
         sink.write(&Batch::new(columns, rows)).unwrap();
         sink.finish().unwrap();
-        let error = transaction.add(id, writer, &[]).unwrap_err();
+        let error = transaction.apply(id, writer).unwrap_err();
         assert!(error.to_string().contains("NOT NULL: c0"), "{error}");
     }
     let files = || -> BTreeSet<std::ffi::OsString> {
@@ -553,8 +559,8 @@ fn drivers_encode_the_rows_that_they_write() {
         files.map(|it| it.unwrap().file_name()).collect()
     };
     let before = files();
-    let writer = write(&*transaction, [500_000..600_000, 0..0, 0..0]);
-    transaction.add(id, writer, &[]).unwrap();
+    let writer = write(&*transaction, skipping(&[]), [500_000..600_000, 0..0, 0..0]);
+    transaction.apply(id, writer).unwrap();
     let written: Vec<_> = files().difference(&before).cloned().collect();
     assert!(!written.is_empty());
     drop(transaction);

@@ -3,7 +3,8 @@
 use crate::{change, database::NativeSnapshot, define, writer::NativeWriter};
 use std::{any::Any, sync::Arc};
 use volley_connector::{
-    Changed, Definition, Mark, RowChanges, Snapshot, TableId, TableWriter, Transaction, WriteGuard,
+    ChangeCollector, Changed, Definition, Mark, RowChanges, Snapshot, TableId, TableWriter,
+    Transaction, WriteGuard, WriteKind,
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
@@ -67,25 +68,29 @@ impl Transaction for NativeTransaction {
         Ok(changed)
     }
 
-    fn writer(&self, table: TableId, pool: &Pool) -> Result<Arc<dyn TableWriter>> {
+    fn writer(
+        &self,
+        table: TableId,
+        kind: &WriteKind,
+        pool: &Pool,
+    ) -> Result<Arc<dyn TableWriter>> {
         let columns = self.changes.catalog.table(table).map(|it| &it.1.columns);
         let columns = columns.ok_or_else(|| Error::invalid_query("no such table"))?;
-        Ok(Arc::new(NativeWriter::new(table, columns, self.storage(), pool)))
+        let inserts = Arc::new(NativeWriter::new(table, columns, self.storage(), pool));
+        Ok(Arc::new(ChangeCollector::new(kind.clone(), columns, inserts, pool)))
     }
 
-    fn add(
-        &mut self,
-        table: TableId,
-        writer: Arc<dyn TableWriter>,
-        skipping_keys: &[usize],
-    ) -> Result<Changed> {
+    fn apply(&mut self, table: TableId, writer: Arc<dyn TableWriter>) -> Result<Changed> {
         self.check_turn(Some(table))?;
+        let other = || Error::internal("a writer of something else");
         let writer: &dyn Any = &*writer;
-        let writer = writer.downcast_ref::<NativeWriter>().filter(|it| it.table() == table);
-        let writer = writer.ok_or_else(|| Error::internal("a writer of something else"))?;
+        let collector = writer.downcast_ref::<ChangeCollector>().ok_or_else(other)?;
+        let inserts: &dyn Any = &**collector.inserts();
+        let inserts = inserts.downcast_ref::<NativeWriter>().filter(|it| it.table() == table);
+        let parts = inserts.ok_or_else(other)?.take();
+        let (rows, _charge) = collector.take()?;
         let mut changes = (*self.changes).clone();
-        let parts = writer.take();
-        let changed = change::add(&mut changes, table, parts, skipping_keys, self.storage())?;
+        let changed = change::apply_written(&mut changes, table, rows, parts, self.storage())?;
         self.changes = Arc::new(changes);
         Ok(changed)
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! sink   few rows ──> batches, kept in memory
 //!        more     ──> SegmentWriter: blocks are encoded and written while rows arrive
-//! add    the parts of all sinks, in the order in which they were opened
+//! apply  the parts of all sinks, in the order of their source
 //! ```
 //!
 //! Segments of a transaction that does not commit are in files that nothing refers to; a checkpoint
@@ -15,7 +15,7 @@ use std::{
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use volley_connector::{BatchMerger, RowSink, TableId, TableWriter};
+use volley_connector::{BatchIndex, BatchMerger, OrderedParts, RowSink, TableId, TableWriter};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
 use volley_storage::{ChunkFiles, Segment, SegmentWriter, Storage};
@@ -35,6 +35,13 @@ pub(crate) struct NativeWriter {
     shared: Arc<WriterShared>,
 }
 
+/// What the sinks wrote.
+#[derive(Default)]
+struct Written {
+    parts: OrderedParts<WrittenPart>,
+    sinks: usize,
+}
+
 /// What the sinks of a writer share.
 struct WriterShared {
     table: TableId,
@@ -44,8 +51,7 @@ struct WriterShared {
     pool: Pool,
     /// With as many rows, a sink begins a segment.
     bulk_rows: usize,
-    /// Of each sink.
-    written: Mutex<Vec<Vec<WrittenPart>>>,
+    written: Mutex<Written>,
     /// Of rows in memory.
     charge: Mutex<Reservation>,
 }
@@ -76,18 +82,18 @@ impl NativeWriter {
         self.shared.table
     }
 
-    /// What the sinks wrote, in the order in which they were opened. Rows in memory are not charged
+    /// What the sinks wrote, in the order of its source. Rows in memory are not charged
     /// any more.
     pub(crate) fn take(&self) -> Vec<WrittenPart> {
         let mut charge = self.shared.charge.lock().unwrap_or_else(PoisonError::into_inner);
         *charge = self.shared.pool.reservation();
         drop(charge);
-        std::mem::take(&mut *self.shared.written()).into_iter().flatten().collect()
+        self.shared.written().parts.take()
     }
 }
 
 impl WriterShared {
-    fn written(&self) -> MutexGuard<'_, Vec<Vec<WrittenPart>>> {
+    fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,9 +105,11 @@ impl TableWriter for NativeWriter {
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let mut written = self.shared.written();
-        written.push(Vec::new());
+        written.sinks += 1;
         Ok(Box::new(NativeSink {
-            number: written.len() - 1,
+            number: written.sinks,
+            first: BatchIndex::default(),
+            last: None,
             merger: BatchMerger::new(self.shared.types.to_vec()),
             segments: None,
             shared: Arc::clone(&self.shared),
@@ -112,6 +120,10 @@ impl TableWriter for NativeWriter {
 /// The sink of a driver.
 struct NativeSink {
     number: usize,
+    /// Where the rows that are not kept yet begin in the order of their source.
+    first: BatchIndex,
+    /// Where its last rows are.
+    last: Option<BatchIndex>,
     /// Rows before there are enough for a segment.
     merger: BatchMerger,
     segments: Option<SegmentWriter>,
@@ -128,8 +140,20 @@ impl NativeSink {
     }
 
     fn add(&self, parts: impl IntoIterator<Item = WrittenPart>) {
-        if let Some(own) = self.shared.written().get_mut(self.number) {
-            own.extend(parts);
+        let mut written = self.shared.written();
+        for part in parts {
+            written.parts.push(self.first, self.number, part);
+        }
+    }
+
+    /// Keeps all rows so far.
+    fn flush(&mut self) -> Result<()> {
+        if let Some(segments) = self.segments.take() {
+            self.add(segments.finish()?.into_iter().map(WrittenPart::Segment));
+        }
+        match self.merger.flush()? {
+            Some(merged) => self.keep(merged),
+            None => Ok(()),
         }
     }
 }
@@ -151,14 +175,19 @@ impl RowSink for NativeSink {
         Ok(())
     }
 
+    fn begin(&mut self, index: BatchIndex) -> Result<()> {
+        // Rows of other sinks may come between two indexes that do not follow each other.
+        let next = self.last.and_then(|it| it.0.checked_add(1));
+        if next != Some(index.0) {
+            self.flush()?;
+            self.first = index;
+        }
+        self.last = Some(index);
+        Ok(())
+    }
+
     fn finish(&mut self) -> Result<()> {
-        if let Some(segments) = self.segments.take() {
-            self.add(segments.finish()?.into_iter().map(WrittenPart::Segment));
-        }
-        match self.merger.flush()? {
-            Some(merged) => self.keep(merged),
-            None => Ok(()),
-        }
+        self.flush()
     }
 
     fn held_bytes(&self) -> usize {

@@ -6,11 +6,11 @@ use crate::{
         removed, rows, updated,
     },
     definitions::Definitions,
-    sinks, turns,
+    lookups, sinks, turns,
 };
 use volley_connector::{
-    ColumnDefinition, Database, Definition, KeyDefinition, ObjectKind, RowChanges, TableDefinition,
-    TableId, Transaction, WriteKind,
+    ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, ObjectKind, RowChanges,
+    TableDefinition, TableId, Transaction, WriteKind,
 };
 use volley_error::ErrorKind;
 use volley_memory::Pool;

@@ -14,6 +14,7 @@ mod check;
 mod database;
 mod definitions;
 mod sinks;
+mod lookups;
 mod turns;
 
 pub use check::rows;

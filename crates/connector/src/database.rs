@@ -1,9 +1,9 @@
 //! Databases: tables and other named objects that change by transactions.
 
 use crate::{
-    CatalogSnapshot, ChangeCollector, Changed, ColumnDefinition, DefinedObject, ObjectKind,
-    RowChanges, RowCollector, RowUpdates, SequenceId, Table, TableDefinition, TableId, TableWriter,
-    WriteKind,
+    CatalogSnapshot, ChangeCollector, Changed, ColumnDefinition, DatabaseSize, DefinedObject,
+    Maintenance, ObjectKind, RowChanges, RowCollector, RowUpdates, SequenceId, StoredBlock, Table,
+    TableDefinition, TableId, TableWriter, WriteKind,
 };
 use std::{any::Any, fmt, sync::Arc};
 use volley_error::{Error, Result};

@@ -49,7 +49,9 @@ pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegi
 pub use metrics::{OperatorCounts, OperatorMetrics};
 pub use nested::{NestedRun, Turn};
 pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
-pub use pipeline::{FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, TaskContext};
+pub use pipeline::{
+    FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, RowOrder, TaskContext,
+};
 pub use progress::{PipelineProgress, Stage, TaskMonitor, TaskProgress};
 pub use queue_ends::{QueueSink, QueueSource};
 pub use sink::{BatchSink, SinkOperator};

@@ -12,8 +12,8 @@ use shared::Ending;
 pub(crate) use shared::{Output, TaskDriver, TaskShared};
 
 use crate::{
-    Executor, LoweringRegistry, Priority, StepRecords, TaskContext, TaskInput, TaskMonitor,
-    TaskProgress, TaskStatistics, TaskTimeline, driver::Driver, lowering::lower,
+    Executor, LoweringRegistry, Priority, RowOrder, StepRecords, TaskContext, TaskInput,
+    TaskMonitor, TaskProgress, TaskStatistics, TaskTimeline, driver::Driver, lowering::lower,
     make_chains::make_chains, progress::TaskRecords, timeline::TimelineRecorder,
 };
 use batch_rows::batch_rows;

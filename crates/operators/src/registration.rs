@@ -3,8 +3,8 @@
 use crate::{
     aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
     group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, page_source, recursion,
-    repeat, sample, spool, sub, table_scan, table_write, task_input, top_n, unique_id, unnest,
-    values, window,
+    repeat, row_order, sample, spool, sub, table_scan, table_write, task_input, top_n, unique_id,
+    unnest, values, window,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Fusion, Inputs, Lowering, LoweringRegistry, PipelineBuilder};

@@ -27,6 +27,7 @@ mod testing;
 mod tests;
 
 pub use context::OptimizerContext;
+pub use distribute::{DistributionContext, distribute};
 pub use lowering::{lower, lower_with_estimates};
 pub use optimize::{RuleInfo, optimize, rules};
 

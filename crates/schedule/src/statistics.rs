@@ -1,11 +1,9 @@
 //! What the tasks of a distributed plan did.
 
-use std::{fmt::Write, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use volley_exchange::LaneSize;
 use volley_exec::TaskStatistics;
-use volley_memory::format_bytes;
 use volley_operators::PageOutput;
-use volley_plan::{DistributedPlan, FragmentId};
 
 /// What all tasks of a distributed plan did so far.
 #[derive(Clone, Debug)]
@@ -81,34 +79,4 @@ impl QueryStatistics {
     pub fn into_operators(self) -> TaskStatistics {
         TaskStatistics { nodes: self.fragments.into_iter().flat_map(|it| it.nodes).collect() }
     }
-
-    /// The fragments with the counters of every node and of every exchange.
-    pub fn render(&self, plan: &DistributedPlan) -> String {
-        let mut text = String::new();
-        for (id, fragment) in plan.fragments.iter().enumerate().rev() {
-            let _ = writeln!(text, "{} {fragment}", FragmentId(id as u32));
-            for edge in self.edges.get(id).into_iter().flatten() {
-                render_edge(&mut text, edge);
-            }
-            let Some(statistics) = self.fragments.get(id) else { continue };
-            for line in statistics.render(&fragment.plan).lines() {
-                let _ = writeln!(text, "  {line}");
-            }
-        }
-        text
-    }
-}
-
-fn render_edge(text: &mut String, edge: &EdgeStatistics) {
-    let size = |bytes: u64| format_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
-    let total = &edge.total;
-    let _ = write!(text, "    exchange: {} rows, {} pages", total.rows, total.pages);
-    let _ = write!(text, "; decoded {}; sent {}", size(total.bytes), size(total.sent_bytes));
-    if edge.lanes > 1 {
-        let _ = write!(text, "; skew {:.2}", edge.skew());
-    }
-    if total.overflow_bytes > 0 {
-        let _ = write!(text, "; overflow {}", size(total.overflow_bytes));
-    }
-    text.push('\n');
 }

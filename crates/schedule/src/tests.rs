@@ -276,6 +276,4 @@ fn exchanges_are_counted() {
     assert!(statistics.edges[0][0].skew() >= 1.0);
     let pages: u64 = statistics.edges.iter().flatten().map(|it| it.total.pages).sum();
     assert_eq!(statistics.total("pages sent"), pages);
-    let text = statistics.render(&config.plan);
-    assert!(text.contains("exchange: 1000 rows") && text.contains("skew"), "{text}");
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! step    begin, insert, change, remove, create, drop, savepoint, commit, abort
 //!         checkpoint, propagate, reopen, crash during any operation of the disk
+//!         read by another process, which also keeps an older snapshot
 //! check   committed rows, and those that each open transaction sees
 //! crash   recovery (which may crash, too) ──> what was committed, or that and the commit whose
 //!         outcome was open; nothing else
@@ -84,6 +85,8 @@ pub struct Counts {
     pub merges: u64,
     /// Databases that were opened again without a crash.
     pub reopened: u64,
+    /// States that another process read.
+    pub reads: u64,
     /// Seeds that ended because damage was found.
     pub damaged: u64,
     /// Faults of the disk.
@@ -109,6 +112,8 @@ pub fn run(
         history: Vec::new(),
         disk,
         storage: None,
+        reader: None,
+        kept: None,
         committed: Committed::default(),
         open_outcome: None,
         clients: Vec::new(),
@@ -139,6 +144,10 @@ struct World {
     /// All that was committed at any time, where damage may lose the last commits.
     history: Vec<Committed>,
     storage: Option<Arc<Storage>>,
+    /// Of another process, which only reads.
+    reader: Option<Arc<Storage>>,
+    /// A snapshot of the reader, and what it must hold for as long as it is kept.
+    kept: Option<(Changes, Committed)>,
     committed: Committed,
     /// What is committed if the last commit, whose outcome is open, was durable.
     open_outcome: Option<Committed>,
@@ -198,7 +207,7 @@ impl World {
     }
 
     fn step(&mut self) -> Step {
-        match self.random.u8(..32) {
+        match self.random.u8(..35) {
             0..4 => self.begin(),
             4..17 => self.work(),
             17..22 => self.commit(),
@@ -208,6 +217,7 @@ impl World {
             26 => self.propagate(),
             27 => self.merge(),
             28 => self.reopen(),
+            29..32 => self.read(),
             _ => self.check(),
         }
     }
@@ -433,7 +443,7 @@ impl World {
         self.note("crash");
         self.counts.crashes += 1;
         self.clients.clear();
-        self.storage = None;
+        (self.storage, self.reader, self.kept) = (None, None, None);
         self.disk.restart();
         self.recover()
     }
@@ -451,13 +461,7 @@ impl World {
                 let distance = self.random.u64(..20);
                 self.disk.crash_at(self.disk.operations() + distance);
             }
-            let options = StorageOptions {
-                pool: Pool::root("simulation", None),
-                delta_bytes: usize::MAX,
-                types: Arc::new(TypeRegistry::default()),
-                salt: self.random.u64(..),
-                bulk_rows: volley_storage::BULK_ROWS,
-            };
+            let options = self.options();
             self.note("open");
             match Storage::open(Arc::clone(&self.store), options) {
                 // Files that are garbage may be left behind by a crash.
@@ -469,6 +473,7 @@ impl World {
                 opened if self.disk.has_crashed() => {
                     let _ = writeln!(self.steps, "crash while it is opened: {opened:?}");
                     self.counts.crashes += 1;
+                    (self.reader, self.kept) = (None, None);
                     self.disk.restart();
                 }
                 Err(error) if is_faulty => self.expect_fault("opening", &error)?,
@@ -514,6 +519,64 @@ impl World {
         Err(wrong(format!("{what}\nexpected: {expected:?}\nfound:    {found:?}")))
     }
 
+    /// Another process reads what is committed.
+    fn read(&mut self) -> Step {
+        self.note("read");
+        let refreshed = match &self.reader {
+            Some(reader) => reader.refresh(),
+            None => {
+                let options = self.options();
+                let opened = Storage::open_read_only(Arc::clone(&self.store), options);
+                opened.map(|it| self.reader = Some(it))
+            }
+        };
+        let reader = match (refreshed, &self.reader) {
+            _ if self.disk.has_crashed() => return Ok(()),
+            (Err(error), _) => return self.expect_damage("a reader", &error),
+            (Ok(()), Some(reader)) => Arc::clone(reader),
+            (Ok(()), None) => return Ok(()),
+        };
+        self.counts.reads += 1;
+        let changes = Changes::new(reader.snapshot());
+        let expected = self.committed.clone();
+        self.check_reader(&changes, &expected)?;
+        if let Some((kept, expected)) = self.kept.take() {
+            self.check_reader(&kept, &expected)?;
+            self.kept = Some((kept, expected)).filter(|_| self.random.u8(..4) > 0);
+        }
+        if self.kept.is_none() {
+            self.kept = Some((changes, expected));
+        }
+        Ok(())
+    }
+
+    /// Compares what a snapshot of the reader holds with what was committed when it was taken.
+    fn check_reader(&mut self, changes: &Changes, expected: &Committed) -> Step {
+        let found = match client::read(changes) {
+            Ok(found) => found,
+            Err(_) if self.disk.has_crashed() => return Ok(()),
+            Err(error) => return self.expect_damage("a reader's scan", &error),
+        };
+        // The last groups of the log look like a torn end when they are damaged.
+        let is_damaging = self.weather == Weather::Damaging;
+        let is_older = || self.history.iter().any(|it| it.tables.rows == found);
+        if expected.tables.rows == found || is_damaging && is_older() {
+            return Ok(());
+        }
+        let expected = &expected.tables.rows;
+        Err(wrong(format!("a reader is wrong\nexpected: {expected:?}\nfound:    {found:?}")))
+    }
+
+    fn options(&mut self) -> StorageOptions {
+        StorageOptions {
+            pool: Pool::root("simulation", None),
+            delta_bytes: usize::MAX,
+            types: Arc::new(TypeRegistry::default()),
+            salt: self.random.u64(..),
+            bulk_rows: volley_storage::BULK_ROWS,
+        }
+    }
+
     /// Compares all that readers and transactions see.
     fn check(&mut self) -> Step {
         let committed = Changes::new(self.storage()?.snapshot());
@@ -537,6 +600,14 @@ impl World {
             }
         }
         failed.map_or(Ok(()), |it| self.expect_fault("reading", &it))
+    }
+
+    /// An error of reading, which no fault that a database survives explains.
+    fn expect_damage(&mut self, what: &str, error: &Error) -> Step {
+        match self.weather {
+            Weather::Survivable => Err(wrong(format!("{what} failed: {error}"))),
+            Weather::Damaging => self.expect_fault(what, error),
+        }
     }
 
     /// An error that a fault of the disk explains.
@@ -580,6 +651,7 @@ impl Counts {
         self.propagations += other.propagations;
         self.merges += other.merges;
         self.reopened += other.reopened;
+        self.reads += other.reads;
         self.damaged += other.damaged;
         self.faults.add(other.faults);
     }

@@ -11,7 +11,6 @@
 mod catalog;
 mod statement;
 mod write;
-pub mod create_text;
 mod dialect;
 mod semantics;
 mod default_order;
@@ -35,7 +34,8 @@ pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
-    Alteration, CopiedText, CopyFrom, DropKind, ExplainFormat, MacroDefinition, MacroParameter,
-    Query, SequenceDefinition, Statement, TransactionStep, TypeDefinition,
+    Alteration, CopiedText, CopyFrom, DropKind, ExplainForm, ExplainFormat, MacroDefinition,
+    MacroParameter, Query, SecretDefinition, SequenceDefinition, Statement, TransactionStep,
+    TypeDefinition,
 };
 pub use write::{Check, Write};

@@ -1,7 +1,7 @@
 //! SQL text to statements: splitting, the statements that the parser does not know as we need
 //! them, and syntax errors with their place.
 
-use crate::{dialect::VolleyDialect, position::Positions, stack};
+use crate::{ExplainForm, dialect::VolleyDialect, position::Positions, stack};
 use nested_types::{Text, with_nested_type};
 use sqlparser::{
     ast::{self, DataType, Ident, ObjectName, Query, Statement, TableSample},
@@ -45,6 +45,7 @@ mod show;
 mod slice;
 mod split;
 mod star;
+mod statement_rows;
 mod table_names;
 mod tokens;
 mod trailing_comma;
@@ -302,7 +303,7 @@ impl ParsedStatement {
     pub fn changed_table(&self) -> Option<String> {
         let command = match &self.command {
             // It runs the statement.
-            Command::Explain { analyze: true, command } => command,
+            Command::Explain { form: ExplainForm::Analyze, command, .. } => command,
             command => command,
         };
         match command {

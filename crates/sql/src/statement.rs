@@ -8,6 +8,17 @@ use volley_logical::Plan;
 use volley_plan::TableHandle;
 use volley_types::{Field, Schema, Type};
 
+/// What EXPLAIN shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainForm {
+    /// The plan.
+    Plan,
+    /// The plan cut into the fragments that tasks run.
+    Distributed,
+    /// The plan, after it ran, with what happened.
+    Analyze,
+}
+
 /// How EXPLAIN shows a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExplainFormat {
@@ -33,8 +44,8 @@ pub enum Statement {
     Query(Query),
     /// Shows the plan of a statement.
     Explain {
-        /// Whether to run it and show what happened.
-        analyze: bool,
+        /// What is shown of it.
+        form: ExplainForm,
         /// How the plan is shown.
         format: ExplainFormat,
         /// What is explained.

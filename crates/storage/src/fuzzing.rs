@@ -47,7 +47,7 @@ pub fn log(records: &[u8]) {
 ///
 /// # Panics
 ///
-/// As [`log`].
+/// As `log`.
 pub fn manifest(body: &[u8]) {
     check(with_manifest(body).and_then(|it| read_all(&it)));
 }
@@ -56,7 +56,7 @@ pub fn manifest(body: &[u8]) {
 ///
 /// # Panics
 ///
-/// As [`log`].
+/// As `log`.
 pub fn zones(bytes: &[u8]) {
     let mut input = Input::new(bytes, "block of zones");
     for data_type in zone_types() {
@@ -67,7 +67,7 @@ pub fn zones(bytes: &[u8]) {
     }
 }
 
-/// Records of commits to the database that [`log`] opens, for the corpus.
+/// Records of commits to the database that `log` opens, for the corpus.
 ///
 /// # Errors
 ///

@@ -27,7 +27,7 @@ struct Described {
 
 /// The type of a column.
 #[derive(Clone, Copy)]
-enum ColumnType {
+pub(crate) enum ColumnType {
     Text,
     Boolean,
     Integer,

@@ -2,31 +2,34 @@
 
 use crate::{
     ResultStream, Session, distribution,
-    planning::{Planned, StatementContext, plan_query},
+    planning::{StatementContext, plan_query},
     statement::copy_plan,
     write::{run_write, write_plan},
 };
+use volley_catalog::Turn;
 use volley_error::{Error, Result};
 use volley_profile::QueryProfile;
-use volley_sql::{ExplainFormat, Statement};
+use volley_sql::{ExplainForm, ExplainFormat, Statement};
 use volley_types::Schema;
 
 /// How a plan is explained.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Explain {
-    /// Whether to run it, and to add what happened.
-    pub(crate) analyze: bool,
+    pub(crate) form: ExplainForm,
     pub(crate) format: ExplainFormat,
 }
 
-/// The plan of a statement as rows of text; with `analyze`, runs it and adds what happened.
+/// The plan of a statement, or its fragments, as rows of text; or runs it and adds what happened: a
+/// statement that changes a table changes it.
 pub(crate) fn explain(
     session: &Session,
     statement: Statement,
     explain: Explain,
+    turn: Option<Turn>,
     cx: &StatementContext,
 ) -> Result<ResultStream> {
-    if explain.format != ExplainFormat::Text {
+    let Explain { form, format } = explain;
+    if format != ExplainFormat::Text {
         cx.estimate_rows();
     }
     let planned = match statement {
@@ -35,10 +38,9 @@ pub(crate) fn explain(
         }
         Statement::Write(write) => {
             let planned = plan_query(session, write.query.plan.clone(), cx)?;
-            if analyze {
+            if form == ExplainForm::Analyze {
                 let written = run_write(session, &write, planned, turn, cx)?.1;
-                let statistics = written.statistics.map(|it| it.render(&written.plan));
-                return Ok(ResultStream::of_lines("plan", &statistics.unwrap_or_default()));
+                return Ok(ResultStream::of_lines("plan", &measured(&written.result, format)?));
             }
             write_plan(planned, &write.table, &write.checks)
         }
@@ -47,28 +49,45 @@ pub(crate) fn explain(
         }
         _ => return Err(Error::unsupported("EXPLAIN of a statement without a query")),
     };
-    let profile = if explain.analyze {
-        run_measured(session, planned)?
-    } else {
-        let mut profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
-        profile.statement = planned.statement.to_string();
-        profile.version = env!("CARGO_PKG_VERSION").to_owned();
-        profile
+    let text = match form {
+        ExplainForm::Analyze => {
+            let mut result = session.start(planned, Schema::default())?;
+            while result.next()?.is_some() {}
+            measured(&result, format)?
+        }
+        ExplainForm::Plan => {
+            let mut profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
+            profile.statement = planned.statement.to_string();
+            profile.version = env!("CARGO_PKG_VERSION").to_owned();
+            rendered(&profile, format)
+        }
+        ExplainForm::Distributed => {
+            let settings = session.settings();
+            distribution::fragments(&planned.plan, &planned.tables, &settings)?.to_string()
+        }
     };
-    let text = match explain.format {
+    Ok(ResultStream::of_lines("plan", &text))
+}
+
+/// What every operator of a result did, whose rows were read to the end.
+fn measured(result: &ResultStream, format: ExplainFormat) -> Result<String> {
+    match (result.profile(), format) {
+        (Some(profile), format) => Ok(rendered(&profile, format)),
+        (None, ExplainFormat::Text) => Ok(result.fragment_statistics()),
+        (None, _) => {
+            let error = Error::unsupported("a profile of several tasks in this format");
+            Err(error.hint("FORMAT TEXT shows all tasks; SET tasks = 1 gives other formats"))
+        }
+    }
+}
+
+fn rendered(profile: &QueryProfile, format: ExplainFormat) -> String {
+    match format {
         ExplainFormat::Text => profile.text(),
         ExplainFormat::Json => profile.json(),
         ExplainFormat::Html => profile.html(),
         ExplainFormat::Dot => profile.dot(),
         ExplainFormat::Svg => profile.svg(),
         ExplainFormat::Trace => profile.chrome_trace(),
-    };
-    Ok(ResultStream::of_lines("plan", &text))
-}
-
-/// Runs the query to the end, and returns what every operator did.
-fn run_measured(session: &Session, planned: Planned) -> Result<QueryProfile> {
-    let mut result = session.start(planned, Schema::default())?;
-    while result.next()?.is_some() {}
-    result.profile().ok_or_else(|| Error::internal("a plan that did not run"))
+    }
 }

@@ -10,7 +10,7 @@
 //! transaction. `load.sql` names files with the folder of the export; the import looks for them in
 //! the folder that it is given, so that the folder may have been moved.
 
-use crate::{Session, planning::StatementContext, statement};
+use crate::{Session, planning::StatementContext, statement, write};
 use std::{collections::BTreeSet, fs, path::Path};
 use volley_connector::{
     CatalogSnapshot, RelationEntry, SchemaSnapshot, Snapshot, TableEntry, ViewEntry,
@@ -150,7 +150,7 @@ fn run_copy(session: &Session, text: &str, cx: &StatementContext) -> Result<()> 
         };
         let planned = statement::copy_plan(session, query, &path, &format, &options, cx)?;
         let schema = planned.plan.schema().clone();
-        statement::count_of(session.start(planned, schema)?)?;
+        write::count_of(&mut session.start(planned, schema)?)?;
     }
     Ok(())
 }

@@ -102,9 +102,17 @@ impl StatementInputs {
                 named(statement, &values)
             }
             (true, true) if statement.parameters().is_empty() => Ok(Parameters::None),
+            (true, true) if statement.parameters().iter().any(|it| !is_number(it)) => {
+                named(statement, &[])
+            }
             _ => positional(statement, &self.positional),
         }
     }
+}
+
+/// Whether this is the name of a parameter by position.
+fn is_number(name: &str) -> bool {
+    name.bytes().all(|it| it.is_ascii_digit())
 }
 
 impl Session {
@@ -153,7 +161,7 @@ impl Session {
         };
         let constants = self.begin_with(inputs.cancellation.as_ref());
         let cancellation = constants.cancellation.clone();
-        let mut cx = StatementContext::begin(self, constants, None);
+        let mut cx = StatementContext::begin(self, constants, None, statement.text());
         cx.replacements.clone_from(&inputs.replacements);
         with_cancellation(&cancellation, || {
             volley_sql::with_room(statement.text().len(), || {

@@ -38,6 +38,8 @@ struct Guide;
 
 mod named_type;
 mod session;
+mod session_state;
+mod start;
 mod access;
 mod cache_settings;
 mod builder;
@@ -52,8 +54,7 @@ mod held_rows;
 mod prepared;
 mod inputs;
 mod listing;
-mod information_schema;
-mod database_functions;
+mod catalog_tables;
 mod maintenance;
 mod export;
 mod repair;

@@ -1,6 +1,6 @@
 //! CHECKPOINT, VACUUM and ANALYZE, and what databases and tables take on disk.
 
-use crate::{Session, planning::StatementContext};
+use crate::{Session, catalog_tables::ColumnType, planning::StatementContext};
 use std::sync::Arc;
 use volley_catalog::{Attached, FoundTable, MEMORY, Object, StatementCatalog, TEMPORARY};
 use volley_connector::{
@@ -8,34 +8,34 @@ use volley_connector::{
 };
 use volley_error::{Error, Result};
 use volley_memory::format_bytes;
-use volley_types::{Type, Value};
+use volley_types::Value;
 
 /// Columns of `storage_info`.
-pub(crate) const STORAGE_INFO: [(&str, Type); 12] = [
-    ("segment_id", Type::BigInt),
-    ("column_id", Type::BigInt),
-    ("column_name", Type::Varchar),
-    ("column_type", Type::Varchar),
-    ("block_id", Type::BigInt),
-    ("start", Type::BigInt),
-    ("rows", Type::BigInt),
-    ("zones", Type::BigInt),
-    ("codec", Type::Varchar),
-    ("bytes", Type::BigInt),
-    ("file", Type::BigInt),
-    ("changed_rows", Type::BigInt),
+pub(crate) const STORAGE_INFO: [(&str, ColumnType); 12] = [
+    ("segment_id", ColumnType::BigInt),
+    ("column_id", ColumnType::BigInt),
+    ("column_name", ColumnType::Text),
+    ("column_type", ColumnType::Text),
+    ("block_id", ColumnType::BigInt),
+    ("start", ColumnType::BigInt),
+    ("rows", ColumnType::BigInt),
+    ("zones", ColumnType::BigInt),
+    ("codec", ColumnType::Text),
+    ("bytes", ColumnType::BigInt),
+    ("file", ColumnType::BigInt),
+    ("changed_rows", ColumnType::BigInt),
 ];
 
 /// Columns of `pragma_database_size`.
-pub(crate) const DATABASE_SIZE: [(&str, Type); 8] = [
-    ("database_name", Type::Varchar),
-    ("database_size", Type::Varchar),
-    ("wal_size", Type::Varchar),
-    ("memory_usage", Type::Varchar),
-    ("memory_limit", Type::Varchar),
-    ("bytes", Type::BigInt),
-    ("live_bytes", Type::BigInt),
-    ("files", Type::BigInt),
+pub(crate) const DATABASE_SIZE: [(&str, ColumnType); 8] = [
+    ("database_name", ColumnType::Text),
+    ("database_size", ColumnType::Text),
+    ("wal_size", ColumnType::Text),
+    ("memory_usage", ColumnType::Text),
+    ("memory_limit", ColumnType::Text),
+    ("bytes", ColumnType::BigInt),
+    ("live_bytes", ColumnType::BigInt),
+    ("files", ColumnType::BigInt),
 ];
 
 /// Runs CHECKPOINT of a database; of the current one without a name.

@@ -40,6 +40,8 @@ pub(crate) struct StatementContext {
     pub(crate) catalog: Arc<StatementCatalog>,
     /// What it takes until its query runs.
     pub(crate) memory: StatementMemory,
+    /// Tables of the caller, which are in no database.
+    pub(crate) replacements: Option<Arc<dyn Replacements>>,
     /// Its text, or the beginning of a long one, for profiles.
     pub(crate) text: Arc<str>,
     /// Whether plans are to say how many rows are expected.
@@ -75,6 +77,7 @@ impl StatementContext {
             constants,
             catalog,
             memory,
+            replacements: None,
             text: text[..text.floor_char_boundary(TEXT_BYTES_MAX)].into(),
             estimates_rows: AtomicBool::new(session.wants_estimates()),
         }

@@ -166,39 +166,7 @@ pub(crate) fn execute(
     statement::run_with(session, &statement, parameters, place)
 }
 
-impl Session {
-    /// Runs a parsed statement with values for its parameters, by name; those by position are named
-    /// by their numbers.
-    ///
-    /// ```
-    /// # fn main() -> volley::Result<()> {
-    /// let session = volley::Session::new()?;
-    /// let statements = session.parse("SELECT $n + 1; SELECT 2")?;
-    /// assert_eq!(statements[0].parameters(), ["n"]);
-    /// let volley::Outcome::Rows(rows) = session.run_with(&statements[0], &[("n", 41.into())])? else {
-    ///     unreachable!()
-    /// };
-    /// assert_eq!(rows.collect_values()?, [[volley::Value::Integer(42)]]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// A parameter without a value, a value without a parameter; what is wrong with the statement,
-    /// with its place in the text that was parsed.
-    pub fn run_with(
-        &self,
-        parsed: &ParsedStatement,
-        values: &[(&str, Parameter)],
-    ) -> Result<Outcome> {
-        let is_plain = values.is_empty();
-        let parameters = if is_plain { Parameters::None } else { named(parsed, values)? };
-        statement::run_with(self, parsed, parameters, None)
-    }
-}
-
-fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
+pub(crate) fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
     let names = statement.parameters();
     if names.len() != values.len() {
         let (wanted, given) = (names.len(), values.len());

@@ -1,12 +1,11 @@
 //! The rows of a query.
 
-use crate::{profiles::ProfileSource, statement::Collected};
-use std::{collections::VecDeque, sync::Arc};
+use crate::{distribution, profiles::ProfileSource};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 use volley_error::Result;
 use volley_exec::{Task, TaskHandle, TaskStatistics};
-use volley_memory::Reservation;
-use volley_plan::PlanNode;
 use volley_schedule::DistributedQuery;
+use volley_state::queue::QueueReader;
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{
     Batch, Vector,
@@ -23,8 +22,12 @@ pub struct ResultStream {
 enum Rows {
     /// A running query, and what its profile is made of.
     Task(Box<(Task, ProfileSource)>),
-    /// Rows that are there already, and what they are charged by, if they are.
-    Ready(VecDeque<Batch>, Option<Reservation>),
+    /// A query that runs as several tasks.
+    Distributed(Box<DistributedQuery>),
+    /// Complete rows, some of them on disk.
+    Held(QueueReader),
+    /// Rows that are there already.
+    Ready(VecDeque<Batch>),
 }
 
 impl ResultStream {
@@ -36,7 +39,7 @@ impl ResultStream {
     pub(crate) fn task_and_source(&self) -> Option<(&Task, &ProfileSource)> {
         match &self.rows {
             Rows::Task(running) => Some((&running.0, &running.1)),
-            Rows::Ready(..) => None,
+            Rows::Distributed(_) | Rows::Held(_) | Rows::Ready(_) => None,
         }
     }
 
@@ -44,9 +47,9 @@ impl ResultStream {
         ResultStream::new(schema, Rows::Distributed(Box::new(query)))
     }
 
-    /// Rows that a statement collected.
-    pub(crate) fn of_collected(rows: Collected) -> ResultStream {
-        ResultStream::new(rows.schema, Rows::Ready(rows.batches.into(), Some(rows.charge)))
+    /// Rows that a statement has held back.
+    pub(crate) fn of_held(schema: Schema, rows: QueueReader) -> ResultStream {
+        ResultStream::new(schema, Rows::Held(rows))
     }
 
     /// Rows of text columns.
@@ -96,24 +99,35 @@ impl ResultStream {
         match &mut self.rows {
             Rows::Task(running) => {
                 let (task, source) = &mut **running;
-                match task.next() {
-                    Ok(Some(batch)) => batch.loaded().map(Some),
-                    Ok(None) => source.end(task, None).map(|()| None),
-                    Err(error) => {
-                        // The query's error is the one that matters.
-                        let _ = source.end(task, Some(&error));
-                        Err(error)
-                    }
-                }
+                let next = task.next();
+                ended(task, source, next)
             }
-            Rows::Ready(batches, charge) => {
-                let next = batches.pop_front();
-                if next.is_none() {
-                    *charge = None;
-                }
-                Ok(next)
+            Rows::Distributed(query) => query.next()?.map(Batch::loaded).transpose(),
+            Rows::Held(rows) => rows.wait_next(None).unwrap_or(Ok(None)),
+            Rows::Ready(batches) => Ok(batches.pop_front()),
+        }
+    }
+
+    /// As [`ResultStream::next`], if there is an answer before `timeout` has passed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # fn main() -> volley::Result<()> {
+    /// let mut rows = volley::Session::new()?.sql("SELECT 1")?;
+    /// let batch = rows.next_timeout(Duration::from_secs(60)).transpose()?.flatten();
+    /// assert_eq!(batch.map(|it| it.rows()), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_timeout(&mut self, timeout: Duration) -> Option<Result<Option<Batch>>> {
+        match &mut self.rows {
+            Rows::Task(running) => {
+                let (task, source) = &mut **running;
+                let next = task.next_timeout(timeout)?;
+                Some(ended(task, source, next))
             }
-            Rows::Ready(..) => Some(self.next()),
+            _ => Some(self.next()),
         }
     }
 
@@ -197,15 +211,20 @@ impl ResultStream {
     /// What every operator did so far; `None` when no plan runs. Of several tasks, the operators of
     /// all fragments, whose nodes may have equal ids.
     pub fn statistics(&self) -> Option<TaskStatistics> {
-        self.task_and_source().map(|it| it.0.statistics())
+        match &self.rows {
+            Rows::Task(running) => Some(running.0.statistics()),
+            Rows::Distributed(query) => Some(query.statistics().into_operators()),
+            Rows::Held(_) | Rows::Ready(_) => None,
+        }
     }
 
-    /// The plan, or its fragments, with what every node did so far.
-    pub(crate) fn render_statistics(&self, plan: &PlanNode) -> String {
+    /// The fragments of a query of several tasks, with what every node did so far.
+    pub(crate) fn fragment_statistics(&self) -> String {
         match &self.rows {
-            Rows::Task(task) => task.statistics().render(plan),
-            Rows::Distributed(query) => query.statistics().render(query.plan()),
-            Rows::Ready(..) => String::new(),
+            Rows::Distributed(query) => {
+                distribution::statistics_text(query.statistics(), query.plan())
+            }
+            Rows::Task(_) | Rows::Held(_) | Rows::Ready(_) => String::new(),
         }
     }
 
@@ -227,7 +246,11 @@ impl ResultStream {
     /// # }
     /// ```
     pub fn handle(&self) -> TaskHandle {
-        self.task_and_source().map_or_else(TaskHandle::default, |it| it.0.handle())
+        match &self.rows {
+            Rows::Task(running) => running.0.handle(),
+            Rows::Distributed(query) => query.handle(),
+            Rows::Held(_) | Rows::Ready(_) => TaskHandle::default(),
+        }
     }
 
     /// Stops the query; `next` answers the cancelled error from now on.
@@ -257,5 +280,22 @@ impl ResultStream {
     /// Lets a paused query go on.
     pub fn resume(&self) {
         self.handle().resume();
+    }
+}
+
+/// The next batch of a task, whose profile is kept when it has ended.
+fn ended(
+    task: &Task,
+    source: &mut ProfileSource,
+    next: Result<Option<Batch>>,
+) -> Result<Option<Batch>> {
+    match next {
+        Ok(Some(batch)) => batch.loaded().map(Some),
+        Ok(None) => source.end(task, None).map(|()| None),
+        Err(error) => {
+            // The query's error is the one that matters.
+            let _ = source.end(task, Some(&error));
+            Err(error)
+        }
     }
 }

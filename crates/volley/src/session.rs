@@ -5,10 +5,10 @@ use crate::{
     attach::Openers,
     cache_settings,
     catalog::SessionHost,
-    distribution, information_schema,
+    catalog_tables::information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
-    profiles::{Profiles, WatchedPlan},
+    profiles::Profiles,
     readers::{add_readers, file_options},
     session_state::SessionState,
     statement,
@@ -28,14 +28,12 @@ use volley_connector::{
 use volley_connector_hive::{FileFormat, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryDatabase;
 use volley_error::{Error, Result};
-use volley_exec::{Executor, LoweringRegistry, RowOrder, Task, TaskConfig, TaskPorts};
+use volley_exec::{Executor, LoweringRegistry};
 use volley_function::{QueryConstants, Registry};
-use volley_io::{FileSystems, check_process};
+use volley_io::FileSystems;
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
-use volley_plan::{CustomNodes, DistributedPlan, PlanNode};
-use volley_schedule::DistributedQuery;
+use volley_plan::{CustomNodes, PlanNode};
 use volley_sql::ParsedStatement;
-use volley_state::StateSizes;
 use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
 
@@ -82,23 +80,22 @@ pub struct Session {
     pub(crate) openers: Arc<Openers>,
     /// What COPY writes to.
     pub(crate) sinks: Arc<SinkRegistry>,
-    lowerings: Arc<LoweringRegistry>,
-    custom_nodes: Arc<CustomNodes>,
+    pub(crate) lowerings: Arc<LoweringRegistry>,
+    pub(crate) custom_nodes: Arc<CustomNodes>,
     pub(crate) pool: Pool,
     /// Where files are, and the threads that wait for them.
     pub(crate) files: FileSystems,
     /// The process that made the session: threads do not survive a fork.
-    process: u32,
+    pub(crate) process: u32,
     /// Where rows go that do not fit.
     pub(crate) spill: SpillSpace,
-    settings: Mutex<Settings>,
+    /// Settings and variables.
+    pub(crate) state: Arc<SessionState>,
     executor: Mutex<Executor>,
     /// Parent of the tokens of the statements that run; replaced when it is cancelled.
     cancellation: Mutex<CancellationToken>,
     /// What PREPARE kept, by lower-case name.
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
-    /// What SET VARIABLE gave values, by lower-case name.
-    variables: Mutex<BTreeMap<String, Variable>>,
     /// Progress and profiles of its queries.
     pub(crate) profiles: Arc<Profiles>,
 }
@@ -180,7 +177,6 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
-            variables: Mutex::default(),
             profiles: Arc::default(),
         })
     }
@@ -224,7 +220,6 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
-            variables: Mutex::default(),
             profiles: Arc::default(),
         }
     }
@@ -232,8 +227,7 @@ impl Session {
     /// Waits until all that cancelled queries held is given back, which may be a moment after their
     /// end. The next query waits for it itself.
     pub fn wait_released(&self) {
-        let executor = lock(&self.executor).clone();
-        executor.wait_released();
+        self.executor().wait_released();
     }
 
     /// Runs statements separated by semicolons, one after the other; returns the rows of the last
@@ -613,6 +607,11 @@ impl Session {
         running.cancel();
     }
 
+    /// The threads that run queries.
+    pub(crate) fn executor(&self) -> Executor {
+        lock(&self.executor).clone()
+    }
+
     /// The parent of the tokens of statements that begin now.
     pub(crate) fn running_token(&self) -> CancellationToken {
         lock(&self.cancellation).clone()
@@ -638,49 +637,6 @@ impl Session {
                 self.catalog.sequences(Arc::clone(&self.host) as _, settings.dialect),
             ),
         })
-    }
-
-    /// Starts a plan.
-    pub(crate) fn start(&self, mut planned: Planned, schema: Schema) -> Result<ResultStream> {
-        check_process(self.process, "threads of the session")?;
-        let settings = self.settings();
-        let watched = WatchedPlan::of(&mut planned);
-        let constants = planned.constants;
-        let schema = shown(schema, &constants.time_zone);
-        let distributed = match settings.tasks {
-            1 => None,
-            _ => Some(distribution::fragments(&planned.plan, &planned.tables, &settings)?),
-        };
-        let distributed = distributed.filter(|it| it.fragments.len() > 1);
-        let plan = match settings.saves_plans {
-            true => self.plan_from_bytes(&planned.plan.to_bytes()?)?,
-            false => planned.plan,
-        };
-        let config = TaskConfig {
-            plan,
-            tables: planned.tables,
-            sinks: planned.sinks.unwrap_or_else(|| Arc::clone(&self.sinks) as _),
-            registry: Arc::clone(&self.registry),
-            lowerings: Arc::clone(&self.lowerings),
-            query: constants,
-            pool: self.pool.child("query"),
-            spill: self.spill.clone(),
-            drivers: settings.drivers(),
-            batch_rows: settings.batch_rows,
-            dynamic_filters: settings.dynamic_filters,
-            row_order: match settings.preserves_insertion_order {
-                true => RowOrder::OfSource,
-                false => RowOrder::Any,
-            },
-            spill_always: settings.spill_always,
-            sizes: StateSizes::NORMAL,
-            ports,
-            priority: settings.query_priority,
-        };
-        let executor = lock(&self.executor).clone();
-        let task = Task::start(config, &executor)?;
-        let source = self.watch(&task, watched, settings);
-        Ok(ResultStream::of_task(schema, task, source))
     }
 }
 

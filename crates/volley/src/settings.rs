@@ -98,7 +98,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: [Setting; 22] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -226,6 +226,15 @@ const SETTINGS: [Setting; 18] = [
         get: |it| limit_text(it.memory_limit_bytes),
         set: |it, text| {
             let _: () = it.memory_limit_bytes = limit(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "preserve_insertion_order",
+        description: "whether rows without ORDER BY keep the order of their source",
+        get: |it| it.preserves_insertion_order.to_string(),
+        set: |it, text| {
+            let _: () = it.preserves_insertion_order = truth("preserve_insertion_order", text)?;
             Ok(())
         },
     },

@@ -1,9 +1,9 @@
 //! Running statements.
 
 use crate::{
-    Replacement, Replacements, ResultStream, Session, Settings, StatementInputs,
+    Replacement, Replacements, ResultStream, Session, Settings, StatementInputs, access,
     attach::{self, Attachment},
-    copy, copy_from, explain, export, maintenance,
+    cache_settings, copy, copy_from, explain, export, maintenance,
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
@@ -100,7 +100,9 @@ fn run_current(
         }
         None => None,
     };
-    let cx = StatementContext::begin(session, constants, turn.as_ref(), parsed.text());
+    let text = parsed.text();
+    let mut cx = StatementContext::begin(session, constants, turn.as_ref(), text);
+    cx.replacements = replacements;
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
         let statement = bind(session, parsed, &cx, values);
@@ -253,9 +255,9 @@ fn execute(
 ) -> Result<Outcome> {
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(start_query(session, query, cx)?)),
-        Statement::Explain { analyze, format, statement } => {
-            let how = explain::Explain { analyze, format };
-            explain::explain(session, *statement, how, cx).map(Outcome::Rows)
+        Statement::Explain { form, format, statement } => {
+            let how = explain::Explain { form, format };
+            explain::explain(session, *statement, how, turn, cx).map(Outcome::Rows)
         }
         Statement::CreateTable { .. } => create_table(session, statement, cx),
         Statement::Write(it) => write::write(session, *it, turn, cx),
@@ -264,6 +266,11 @@ fn execute(
             let planned = copy_plan(session, query, &path, &format, &options, cx)?;
             let schema = planned.plan.schema().clone();
             Ok(Outcome::Done(Some(count_of(&mut session.start(planned, schema)?)?)))
+        }
+        Statement::Prefetch(query) => {
+            let mut rows = start_query(session, query, cx)?;
+            while rows.next()?.is_some() {}
+            Ok(Outcome::Done(None))
         }
         Statement::ExportDatabase { database, folder, format, options } => {
             let target = export::Target { folder, format, options };
@@ -578,6 +585,7 @@ pub(crate) fn copy_plan(
             input,
             target,
             column_names,
+            checks: Vec::new(),
             schema: written,
         }))
     });

@@ -21,7 +21,6 @@ use volley_connector::{
 };
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_exec::TaskStatistics;
 use volley_memory::check_cancelled;
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableWriteNode, WriteTarget};
 use volley_sql::{Alteration, Query, Write};
@@ -71,14 +70,17 @@ pub(crate) fn write_plan(mut planned: Planned, table: &str, checks: &[String]) -
     let target = WriteTarget { sink, location, options: Vec::new() };
     let fields = &planned.plan.schema().fields;
     let written = fields.iter().take(fields.len().saturating_sub(checks.len()));
-    planned.plan = PlanNode::numbered(Arc::new(PlanNode::TableWrite(TableWriteNode {
-        node_id: PlanNodeId::UNASSIGNED,
-        target,
-        column_names: written.map(|it| it.name.clone()).collect(),
-        checks: checks.to_vec(),
-        schema: Schema::new(vec![Field::new("rows", Type::BigInt)]),
-        input: planned.plan,
-    })));
+    let column_names = written.map(|it| it.name.clone()).collect();
+    planned.wrap(1, |input| {
+        Arc::new(PlanNode::TableWrite(TableWriteNode {
+            node_id: PlanNodeId::UNASSIGNED,
+            target,
+            column_names,
+            checks: checks.to_vec(),
+            schema: Schema::new(vec![Field::new("rows", Type::BigInt)]),
+            input,
+        }))
+    });
     planned
 }
 
@@ -86,10 +88,8 @@ pub(crate) fn write_plan(mut planned: Planned, table: &str, checks: &[String]) -
 pub(crate) struct Written {
     /// How many rows its sinks received.
     pub(crate) rows: u64,
-    /// The plan.
-    pub(crate) plan: Arc<PlanNode>,
-    /// What its operators did.
-    pub(crate) statistics: Option<TaskStatistics>,
+    /// Its rows, which were read: it knows what the operators did.
+    pub(crate) result: ResultStream,
 }
 
 /// Runs a plan of [`write_plan`], whose rows a writer receives.
@@ -97,25 +97,12 @@ pub(crate) fn write_into(
     session: &Session,
     mut planned: Planned,
     writer: &Arc<dyn TableWriter>,
-) -> Result<u64> {
-    let (sink, location) = (TABLE_SINK.to_owned(), table.to_owned());
-    let target = WriteTarget { sink, location, options: Vec::new() };
-    let written = Schema::new(vec![Field::new("rows", Type::BigInt)]);
-    planned.wrap(1, |input| {
-        Arc::new(PlanNode::TableWrite(TableWriteNode {
-            node_id: PlanNodeId::UNASSIGNED,
-            input,
-            target,
-            column_names: columns.fields.iter().map(|it| it.name.clone()).collect(),
-            schema: written.clone(),
-        }))
-    });
+) -> Result<Written> {
     planned.sinks = Some(Arc::new(OneWriter(Arc::clone(writer))));
-    let plan = Arc::clone(&planned.plan);
-    let schema = plan.schema().clone();
+    let schema = planned.plan.schema().clone();
     let mut result = session.start(planned, schema)?;
     let rows = count_of(&mut result)?;
-    Ok(Written { rows, plan, statistics: result.statistics() })
+    Ok(Written { rows, result })
 }
 
 /// The sink of a statement that writes to one table.

@@ -6,6 +6,7 @@
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
+//! presto_fragment  the JSON of a plan fragment of Presto: translated, not run
 //! native_page  a page between tasks
 //! codec     the bytes of a column of a segment
 //! delta     frozen changes of a segment
@@ -57,7 +58,7 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("parquet", parquet),
     ("spill", spill),
     ("native_page", native_page),
@@ -69,6 +70,10 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("codec", codec),
     ("orc", orc),
     ("presto_page", presto_page),
+    ("delta", delta),
+    ("log", log),
+    ("manifest", manifest),
+    ("zones", zones),
     ("presto_fragment", presto_fragment),
 ];
 

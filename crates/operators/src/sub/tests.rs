@@ -1,6 +1,7 @@
 use crate::test_kit::*;
 use volley_error::ErrorKind;
 use volley_plan::{JoinKind, PlanBuilder};
+use volley_testkit::RowValues;
 use volley_types::{Type, Value};
 
 const COLUMNS: &[(&str, Type)] = &[("k", Type::BigInt), ("s", Type::Varchar), ("d", Type::Double)];

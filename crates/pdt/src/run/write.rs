@@ -3,7 +3,7 @@
 use super::{BATCH_ROWS, MAGIC, VERSION_MAJOR, VERSION_MINOR};
 use crate::{Column, Sid, Stamp, bytes::Output};
 use std::ops::Range;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_vector::{Batch, Vector};
 use volley_wire::encode;
 
@@ -50,7 +50,7 @@ pub(crate) fn write(contents: &RunContents<'_>) -> Result<Vec<u8>> {
     for column in contents.modified {
         output.number(column.column.into());
         output.number(column.sids.len() as u64);
-        write_ascending(column.sids, &mut output);
+        write_ascending(column.sids, &mut output)?;
         write_rows(&Batch::new(vec![column.values.clone()], column.sids.len()), &mut output)?;
     }
     write_inserts(contents.inserts, &mut output)?;
@@ -68,17 +68,20 @@ fn write_deleted(deleted: &[Range<Sid>], output: &mut Output) {
 }
 
 /// The first number, then distances less 1.
-fn write_ascending(numbers: &[u32], output: &mut Output) {
+fn write_ascending(numbers: &[u32], output: &mut Output) -> Result<()> {
     let mut next = 0;
     for number in numbers {
-        output.number((number - next).into());
-        next = number + 1;
+        let distance = number.checked_sub(next);
+        let distance = distance.ok_or_else(|| Error::internal("numbers that do not ascend"))?;
+        output.number(distance.into());
+        next = number.saturating_add(1);
     }
+    Ok(())
 }
 
 fn write_inserts(inserts: RunInserts<'_>, output: &mut Output) -> Result<()> {
     output.number(inserts.ids.len() as u64);
-    write_ascending(inserts.ids, output);
+    write_ascending(inserts.ids, output)?;
     let mut before = 0;
     for sid in inserts.sids {
         output.signed(i64::from(*sid) - before);

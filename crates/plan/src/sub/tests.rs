@@ -28,8 +28,8 @@ fn sub_operators_are_printed_and_saved() {
         "    NestedMap 5",
         "      Zip",
         "        Partition radix(#0, bits 2..6)",
-        "          RowScan #1",
-        "            Parameter 5",
+        "        RowScan #1",
+        "          Parameter 5",
     ] {
         assert!(text.contains(&format!("{line}\n")), "{line}:\n{text}");
     }

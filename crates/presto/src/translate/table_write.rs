@@ -44,6 +44,7 @@ impl Translator<'_> {
             node_id: PlanNodeId::UNASSIGNED,
             input,
             target: WriteTarget::default(),
+            checks: Vec::new(),
             column_names,
             schema: Schema::new(vec![unnamed(Type::BigInt)]),
         });

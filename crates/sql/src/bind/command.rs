@@ -30,9 +30,9 @@ impl<'a> Binder<'a> {
                     _ => it,
                 })?
             }
-            Command::Explain { analyze, format, command } => {
+            Command::Explain { form, format, command } => {
                 let statement = Box::new(self.statement(command)?);
-                Statement::Explain { analyze: *analyze, format: *format, statement }
+                Statement::Explain { form: *form, format: *format, statement }
             }
             Command::Describe(described) => self.describe(described)?,
             Command::Summarize(described, text) => self.summarize(described, text)?,

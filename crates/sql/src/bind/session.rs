@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
         span: Option<Span>,
     ) -> Result<Bound> {
         let text = text_argument(&args.args).ok_or_else(|| Error::internal("no statement"))?;
-        let parsed = parse::parse(text).map_err(|it| it.span(span))?;
+        let parsed = parse(text).map_err(|it| it.span(span))?;
         let [parsed] = parsed.as_slice() else {
             return Err(Error::invalid_query("one statement is expected").span(span));
         };
@@ -57,7 +57,7 @@ impl<'a> Binder<'a> {
         let settings = BindSettings { place: span.or(settings.place), ..settings.clone() };
         let rows = match super::bind(parsed, catalog, registry, ids, &settings)? {
             Statement::ShowTables => {
-                let all = parse::parse("SHOW TABLES LIKE '%'")?;
+                let all = parse("SHOW TABLES LIKE '%'")?;
                 let all = all.first().ok_or_else(|| Error::internal("no statement"))?;
                 super::bind(all, catalog, registry, ids, &settings)?
             }
@@ -103,7 +103,7 @@ impl<'a> Binder<'a> {
             keys.any(|it| it.columns.contains(&index))
         };
         let text = |it: &str| Expr::constant(Value::text(it), Type::Varchar);
-        let row = |(index, column): (usize, &volley_logical::Column)| {
+        let row = |(index, column): (usize, &Column)| {
             let default = definition.columns.get(index).and_then(|it| it.default.as_deref());
             let number = i32::try_from(index).unwrap_or(i32::MAX);
             vec![

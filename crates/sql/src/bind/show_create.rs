@@ -19,9 +19,7 @@ impl Binder<'_> {
         let dotted = parse::dotted(name);
         let found = self.shared.catalog.table(&dotted).map_err(|it| it.span(span))?;
         let text = match found.ok_or_else(|| self.no_table(&dotted, span))? {
-            Relation::Table(table) if !is_view => {
-                create_text::table(self.shared.dialect, &dotted, &*table.table)
-            }
+            Relation::Table(table) if !is_view => self.create_table_text(&dotted, &*table.table),
             Relation::View { sql, columns, .. } if is_view => {
                 create_view_text(&dotted.split('.').collect::<Vec<_>>(), &sql, &columns)
             }

@@ -131,7 +131,7 @@ fn literals_have_exactly_their_type() {
     assert_eq!(written(Value::Integer(-5), Type::Integer), "(-5)");
     assert_eq!(written(Value::BigInt(5), Type::BigInt), "CAST('5' AS BIGINT)");
     assert_eq!(written(Value::BigInt(5_000_000_000), Type::BigInt), "5000000000");
-    assert_eq!(written(Value::Double(f64::NAN), Type::Double), "CAST('NaN' AS DOUBLE)");
+    assert_eq!(written(Value::Double(f64::NAN), Type::Double), "CAST('nan' AS DOUBLE)");
     assert_eq!(written(Value::Null, Type::Date), "CAST(NULL AS DATE)");
     assert_eq!(written(Value::Date(0), Type::Date), "CAST('1970-01-01' AS DATE)");
     let bytes = Value::Varbinary(vec![0, 255].into());

@@ -5,9 +5,10 @@ use super::{
     attach::{Attach, attach, detach, is_word},
     create_type::create_type,
     error::ends_statement,
-    explain::{ExplainOption, explain_options},
+    explain::explain_options,
     macros::{CreateMacro, create_macro, is_macro},
     maintenance::{Maintenance, maintenance},
+    secret::{SecretCommand, create_secret, drop_secret, is_secret},
     sequence::{CreateSequence, create_sequence},
     show::{database_size, listing, table_info},
     view::{rename_view, renames_view},
@@ -21,7 +22,7 @@ pub(crate) enum Command {
     /// A query, CREATE TABLE, DROP, INSERT and all that is not supported.
     Sql(Box<Statement>),
     /// EXPLAIN [ANALYZE] [(options)] statement.
-    Explain { analyze: bool, format: ExplainFormat, command: Box<Command> },
+    Explain { form: ExplainForm, format: ExplainFormat, command: Box<Command> },
     /// EXPLAIN (TYPE VALIDATE) statement.
     Validate(Box<Command>),
     /// DESCRIBE table or query.
@@ -40,6 +41,12 @@ pub(crate) enum Command {
     Attach(Box<Attach>),
     /// DETACH.
     Detach { name: Ident, if_exists: bool },
+    /// CREATE, DROP and SHOW of secrets.
+    Secret(SecretCommand),
+    /// SHOW CACHE.
+    ShowCache,
+    /// PREFETCH TABLE.
+    Prefetch(ObjectName),
     /// CHECKPOINT, VACUUM, ANALYZE, EXPORT DATABASE, IMPORT DATABASE.
     Maintenance(Box<Maintenance>),
     /// DROP MACRO.
@@ -127,6 +134,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Com
     if is_word(parser, "detach") {
         return detach(parser);
     }
+    if is_word(parser, "prefetch") {
+        return prefetch(parser);
+    }
     if let Some(command) = maintenance(parser)? {
         return Ok(command);
     }
@@ -174,8 +184,18 @@ fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     if options.validates {
         return Ok(Command::Validate(command));
     }
-    let analyze = analyze || options.analyze;
-    Ok(Command::Explain { analyze, format: options.format, command })
+    let form = match (analyze || options.analyze, options.distributed) {
+        (true, _) => ExplainForm::Analyze,
+        (false, true) => ExplainForm::Distributed,
+        (false, false) => ExplainForm::Plan,
+    };
+    Ok(Command::Explain { form, format: options.format, command })
+}
+
+fn prefetch(parser: &mut Parser<'_>) -> Parsed<Command> {
+    parser.advance_token();
+    parser.expect_keyword(Keyword::TABLE)?;
+    Ok(Command::Prefetch(parser.parse_object_name(false)?))
 }
 
 fn describe(parser: &mut Parser<'_>) -> Parsed<Command> {

@@ -24,6 +24,8 @@ pub(super) struct ExplainOptions {
     pub(super) analyze: bool,
     /// TYPE VALIDATE.
     pub(super) validates: bool,
+    /// DISTRIBUTED.
+    pub(super) distributed: bool,
     /// FORMAT.
     pub(super) format: ExplainFormat,
 }
@@ -34,7 +36,7 @@ pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions>
     // What else begins with a parenthesis is a query.
     let is_option = |token: &Token| match token {
         Token::Word(word) => {
-            let names = ["ANALYZE", "TYPE", "FORMAT"];
+            let names = ["ANALYZE", "DISTRIBUTED", "TYPE", "FORMAT"];
             names.iter().any(|it| word.value.eq_ignore_ascii_case(it))
         }
         _ => false,
@@ -44,13 +46,17 @@ pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions>
     if !has_options {
         return Ok(options);
     }
+    let place = parser.peek_token();
     parser.expect_token(&Token::LParen)?;
     parser.parse_comma_separated(|it| option(it, &mut options))?;
     parser.expect_token(&Token::RParen)?;
+    if options.distributed && options.format != ExplainFormat::Text {
+        return parser.expected("FORMAT TEXT of fragments", place);
+    }
     Ok(options)
 }
 
-/// `ANALYZE [TRUE | FALSE]`, `TYPE kind` or `FORMAT name`.
+/// `ANALYZE [TRUE | FALSE]`, `DISTRIBUTED`, `TYPE kind` or `FORMAT name`.
 fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
     let name = parser.parse_identifier()?.value.to_ascii_uppercase();
     if name == "ANALYZE" {
@@ -58,17 +64,20 @@ fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
         let _ = parser.parse_keyword(Keyword::TRUE);
         return Ok(());
     }
+    if name == "DISTRIBUTED" {
+        options.distributed = true;
+        return Ok(());
+    }
     let token = parser.peek_token();
     let value = parser.parse_identifier()?.value.to_ascii_uppercase();
     let refused = |why: &str| {
-        let place = token.span.start;
-        let message = format!("EXPLAIN ({name} {value}) {why}{place}");
+        let message = format!("EXPLAIN ({name} {value}) {why}{}", token.span.start);
         Err(ParserError::ParserError(message))
     };
     match (name.as_str(), value.as_str()) {
         ("TYPE", "VALIDATE") => options.validates = true,
+        ("TYPE", "DISTRIBUTED") => options.distributed = true,
         ("TYPE", "LOGICAL") => {}
-        ("TYPE", "DISTRIBUTED") => return refused("has no meaning: plans run in one process"),
         ("TYPE", "IO") => {
             return refused("is not supported; EXPLAIN shows the tables that are read");
         }
@@ -78,9 +87,9 @@ fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
         ("FORMAT", "DOT" | "GRAPHVIZ") => options.format = ExplainFormat::Dot,
         ("FORMAT", "SVG") => options.format = ExplainFormat::Svg,
         ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
-        ("TYPE", _) => return parser.expected("LOGICAL or VALIDATE", token),
+        ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED or VALIDATE", token),
         ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
-        _ => return parser.expected("ANALYZE, TYPE or FORMAT", token),
+        _ => return parser.expected("ANALYZE, DISTRIBUTED, TYPE or FORMAT", token),
     }
     Ok(())
 }

@@ -121,7 +121,7 @@ fn is_of_name(tokens: &[TokenWithSpan], first: usize) -> bool {
     let is_defined = before.is_some_and(|it| BEFORE_NAMES.iter().any(|word| is_word(it, *word)));
     let is_package = match &tokens[first].token {
         Token::Word(word) => {
-            let mut names = Package::ALL.iter().map(|it| it.name()).chain(["main"]);
+            let mut names = Package::ALL.iter().map(|it| it.name()).chain(["main", "pg_catalog"]);
             names.any(|it| word.value.eq_ignore_ascii_case(it))
         }
         _ => false,

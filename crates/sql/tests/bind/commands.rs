@@ -62,7 +62,7 @@ fn other_commands() {
         Ok(Describe { columns: [("x", Integer)] })
         Ok(Describe { columns: [("x", BigInt)] })
         Ok(CreateView { name: "x", or_replace: false, if_not_exists: false, columns: ["q"], sql: "select a from t", dialect: Volley })
-        Ok(Explain { analyze: true, format: Text, statement: ShowTables })
+        Ok(Explain { form: Analyze, format: Text, statement: ShowTables })
     "#]].assert_eq(&all(&[
         "drop table if exists a, b.c",
         "drop view v",

@@ -157,6 +157,10 @@ impl Catalog for Tables {
         }
     }
 
+    fn setting(&self, _name: &str) -> Result<String> {
+        Ok("on".to_owned())
+    }
+
     fn names(&self) -> Vec<String> {
         self.0.borrow().keys().cloned().collect()
     }

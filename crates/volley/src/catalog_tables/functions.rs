@@ -4,14 +4,14 @@ use super::{
     ColumnType::{BigInt, BigInts, Boolean, Integer, Tags, Text, Texts},
     Described, objects, session,
 };
-use crate::catalog::SessionHost;
+use crate::{catalog::SessionHost, maintenance};
 use std::sync::Arc;
 use volley_catalog::StatementCatalog;
 use volley_connector::{Table, TableArguments};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 
-const FUNCTIONS: [Described; 12] = [
+const FUNCTIONS: [Described; 13] = [
     Described {
         name: "duckdb_databases",
         columns: &[
@@ -233,19 +233,27 @@ const FUNCTIONS: [Described; 12] = [
         columns: &[("name", Text), ("value", Text), ("type", Text)],
         rows: session::variables,
     },
+    Described {
+        name: "pragma_database_size",
+        columns: &maintenance::DATABASE_SIZE,
+        rows: |host, catalog| maintenance::database_sizes(catalog, &host.pool),
+    },
 ];
+
+/// The names of the function that tells what a table takes on disk.
+const STORAGE_INFO: [&str; 2] = ["storage_info", "pragma_storage_info"];
 
 /// Those that find out the columns of views, which they are part of the views of.
 const OF_COLUMNS: [&str; 2] = ["duckdb_columns", "duckdb_views"];
 
 /// Whether this is the name of one of the functions, ignoring case.
 pub(crate) fn is_function(name: &str) -> bool {
-    find(name).is_some()
+    find(name).is_some() || is_storage_info(name)
 }
 
 /// The names of the functions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|it| it.name)
+    FUNCTIONS.iter().map(|it| it.name).chain(STORAGE_INFO)
 }
 
 /// The table that the function of this name makes, if it is one of these.
@@ -254,6 +262,9 @@ pub(crate) fn table(
     catalog: &StatementCatalog,
     (name, arguments): (&str, &TableArguments),
 ) -> Option<Result<Arc<dyn Table>>> {
+    if is_storage_info(name) {
+        return Some(storage_info(host, catalog, arguments));
+    }
     let function = find(name)?;
     if !arguments.arguments.is_empty() || !arguments.options.is_empty() {
         let message = format!("table function {} takes no arguments", function.name);
@@ -266,6 +277,22 @@ pub(crate) fn table(
 pub(super) fn without_rows(name: &str, pool: &Pool) -> Option<Result<Arc<dyn Table>>> {
     let function = find(name).filter(|it| OF_COLUMNS.contains(&it.name))?;
     Some(function.of_rows(pool, &[]))
+}
+
+fn is_storage_info(name: &str) -> bool {
+    STORAGE_INFO.iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+fn storage_info(
+    host: &SessionHost,
+    catalog: &StatementCatalog,
+    arguments: &TableArguments,
+) -> Result<Arc<dyn Table>> {
+    let rows = maintenance::storage_info(catalog, arguments)?;
+    let [name, _] = STORAGE_INFO;
+    let described =
+        Described { name, columns: &maintenance::STORAGE_INFO, rows: |_, _| Ok(Vec::new()) };
+    described.of_rows(&host.pool, &rows)
 }
 
 fn find(name: &str) -> Option<&'static Described> {

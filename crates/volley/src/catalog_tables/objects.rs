@@ -15,7 +15,7 @@ use volley_catalog::{
 };
 use volley_connector::{SchemaSnapshot, TableDefinition, TableEntry, WriteAccess};
 use volley_error::Result;
-use volley_sql::create_text;
+use volley_sql::{create_sequence_text, create_table_text, create_view_text};
 use volley_types::{Field, Schema, Value};
 
 type Rows = Result<Vec<Vec<Value>>>;
@@ -85,8 +85,12 @@ pub(super) fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
                 (it.columns.clone(), &it.definition, table.statistics()?.rows)
             }
         };
-        let name = shown_name(at, found.object.name());
-        let sql = create_text::stored_table(catalog.dialect(), &name, (&schema, definition));
+        let sql = create_table_text(
+            catalog.dialect(),
+            &shown(at, found.object.name()),
+            &schema,
+            definition,
+        );
         let estimate = rows_known.map_or(Value::Null, |it| count(it as usize));
         let mut row = object(Kind::Relation, at, found.object.name());
         row.extend([
@@ -113,7 +117,7 @@ pub(super) fn views(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
         let at = &found.place;
         // A view that cannot be bound any more has no columns.
         let schema = columns_of(host, catalog, &found).ok();
-        let sql = create_text::view(&shown_name(at, &view.name), &view.sql, &view.columns);
+        let sql = create_view_text(&shown(at, &view.name), &view.sql, &view.columns);
         let mut row = object(Kind::Relation, at, &view.name);
         row.extend([
             optional(view.comment.as_deref()),
@@ -289,7 +293,7 @@ pub(super) fn sequences(_host: &SessionHost, catalog: &StatementCatalog) -> Rows
     let mut rows = Vec::new();
     for (at, schema) in schemas_of(catalog)? {
         for sequence in schema.sequences.values() {
-            let name = shown_name(&at, &sequence.name);
+            let name = shown(&at, &sequence.name);
             let mut row = object(Kind::Sequence, &at, &sequence.name);
             row.extend([
                 Value::Null,
@@ -300,7 +304,7 @@ pub(super) fn sequences(_host: &SessionHost, catalog: &StatementCatalog) -> Rows
                 Value::BigInt(sequence.greatest),
                 Value::BigInt(sequence.increment),
                 Value::Boolean(sequence.cycles),
-                Value::text(create_text::sequence(&name, sequence) + ";"),
+                Value::text(create_sequence_text(&name, sequence, sequence.start) + ";"),
             ]);
             rows.push(row);
         }
@@ -337,10 +341,10 @@ fn columns_of(
     }
 }
 
-/// A name as a statement that creates the object in its database has it.
-fn shown_name(at: &SchemaPlace, name: &str) -> String {
+/// The parts of a name in a statement that creates the object in its database.
+fn shown<'a>(at: &'a SchemaPlace, name: &'a str) -> Vec<&'a str> {
     match at.schema == MAIN {
-        true => name.to_owned(),
-        false => format!("{}.{name}", at.schema),
+        true => vec![name],
+        false => vec![&at.schema, name],
     }
 }

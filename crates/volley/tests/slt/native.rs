@@ -144,7 +144,8 @@ fn modes(number: usize) -> Vec<Upkeep> {
     }
     let of_name = |name: &str| {
         let found = Upkeep::ALL.iter().find(|it| it.name() == name);
-        *found.unwrap_or_else(|| panic!("no such mode: {name}"))
+        assert!(found.is_some(), "no such mode: {name}");
+        *found.unwrap()
     };
     if !chosen.is_empty() {
         return chosen.split(',').map(of_name).collect();
