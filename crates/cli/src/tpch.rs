@@ -96,7 +96,7 @@ fn check_exists(folder: &Path, hint: &'static str) -> Result<(), Failure> {
     Err(Failure::of_error(&error.hint(hint)))
 }
 
-/// Steps of which a number is done.
+/// How many steps of a known number are done.
 struct Steps {
     done: Arc<AtomicU64>,
     all: u64,

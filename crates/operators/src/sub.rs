@@ -1,4 +1,4 @@
-//! Sub-operators: small operators of which algorithms are composed.
+//! Sub-operators: small operators that algorithms are composed from.
 //!
 //! ```text
 //! collection   a value of type ARRAY(ROW): a list view over the rows of a batch, not copied
@@ -7,6 +7,7 @@
 //! Zip          pairs by pid: the tuples of the right input first, then those of the left one
 //! ```
 
+mod collect;
 mod collection;
 mod nested_map;
 mod parameter;

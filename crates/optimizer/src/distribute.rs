@@ -6,8 +6,8 @@
 //! what is missing             an exchange above the input
 //! ```
 //!
-//! A plan is correct with any subset of [`RULES`] switched off. Nodes of which nothing better is
-//! known run in one task. Order: only one task's rows have one; an exchange that must keep it
+//! A plan is correct with any subset of [`RULES`] switched off. Nodes without a
+//! rule run in one task. Order: only one task's rows have one; an exchange that must keep it
 //! merges.
 
 mod estimate;

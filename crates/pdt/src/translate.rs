@@ -91,7 +91,7 @@ impl Translator {
         Ok(Translator { next: Pdt::new(types, rows, budget)?, offset, ..self })
     }
 
-    /// Where a row of the new segment is of which `rank` come before it in the old one.
+    /// The position in the new segment of a row that `rank` rows precede in the old one.
     fn sid(&self, rank: u64) -> Option<Sid> {
         u32::try_from(rank).ok()?.checked_add(self.offset)
     }

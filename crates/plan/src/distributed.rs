@@ -1,4 +1,4 @@
-//! A plan that is cut into fragments, each of which several tasks run.
+//! A plan that is cut into fragments; several tasks run each fragment.
 
 mod cut;
 mod save;

@@ -65,7 +65,7 @@ pub enum PlanNode {
     Exchange(ExchangeNode),
     /// Reads rows that other tasks send.
     PageSource(PageSourceNode),
-    /// A sub-operator, of which algorithms are composed.
+    /// A sub-operator: algorithms are composed from them.
     Sub(SubNode),
     /// What another crate defines.
     Custom(CustomPlanNode),

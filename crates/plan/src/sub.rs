@@ -1,4 +1,4 @@
-//! Sub-operators: nodes with at most one inner loop, of which operators are composed.
+//! Sub-operators: nodes with at most one inner loop, from which operators are composed.
 //!
 //! ```text
 //! Parameter       -> the tuple of the map around it

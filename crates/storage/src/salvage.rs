@@ -33,7 +33,7 @@ pub struct SalvagedRows {
     pub batches: Vec<Batch>,
     /// How many rows could not be read.
     pub lost_rows: u64,
-    /// Why, and of which columns there are no values.
+    /// Why, and the columns without values.
     pub findings: Vec<Error>,
 }
 

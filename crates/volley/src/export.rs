@@ -11,7 +11,7 @@
 //! the folder that it is given, so that the folder may have been moved.
 
 use crate::{Session, planning::StatementContext, statement, write};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::collections::BTreeSet;
 use volley_connector::{
     CatalogSnapshot, RelationEntry, SchemaSnapshot, Snapshot, TableEntry, ViewEntry,
 };
@@ -51,7 +51,7 @@ pub(crate) fn export(
     let database = database.map_or(current, str::to_lowercase);
     let snapshot = &**cx.catalog.snapshot(&database)?;
     let catalog = snapshot.catalog();
-    create_folder(session, &target.folder)?;
+    wait(session.files.of(&target.folder)?.create_folder(&target.folder))?;
     let dialect = session.settings().dialect;
     write_file(session, &target.folder, SCHEMA_FILE, schema_text(snapshot, dialect)?)?;
     let mut names = BTreeSet::new();
@@ -331,15 +331,6 @@ fn file_name(
         name = format!("{stem}_{number}.{format}");
     }
     name
-}
-
-/// Creates a folder of the local file system; others have none.
-fn create_folder(session: &Session, folder: &str) -> Result<()> {
-    session.files.gate().check(folder)?;
-    if folder.contains("://") {
-        return Ok(());
-    }
-    fs::create_dir_all(Path::new(folder)).map_err(|it| Error::io(folder, it))
 }
 
 fn write_file(session: &Session, folder: &str, name: &str, text: String) -> Result<()> {

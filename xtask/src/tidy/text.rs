@@ -64,7 +64,6 @@ const STD_FS_ALLOWED: &[(&str, &str)] = &[
     ("crates/storage/src/local_store", "locks, syncs of folders and files"),
     ("crates/tpch/", "generates files"),
     ("crates/vector/src/save", "vectors of failed tests, in a file"),
-    ("crates/volley/src/export.rs", "makes the folder of an export"),
     ("crates/volley/src/memory.rs", "limits that the system sets"),
 ];
 

@@ -22,7 +22,7 @@ pub(super) struct PageQueue {
 
 struct State {
     reader: ExchangeReader,
-    /// A page of which some rows were returned: the page, and how many rows.
+    /// A page that was returned in part: the page, and the number of rows that were returned.
     begun: Option<(Batch, usize)>,
     /// Drivers that read.
     drivers: usize,

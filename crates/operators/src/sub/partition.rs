@@ -1,13 +1,13 @@
 //! Partition and Histogram: rows by bits of the hash of their keys.
 
 use super::{
+    collect::{Collect, Collecting},
     collection::{CollectedRows, collections},
-    row_scan::Collecting,
     sub_node,
 };
 use crate::registration::wrong_node;
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, Operator, PipelineBuilder, Step, StepContext};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, Step, StepContext};
 use volley_plan::{
     PlanNode,
     sub::{PartitionFunction, SubOperator},
@@ -32,7 +32,7 @@ pub(crate) fn lower(
     cx.add(&mut input, "partition", move |cx| {
         let rows = CollectedRows::new(schema.types().cloned().collect(), &cx.pool);
         let (schema, function) = (schema.clone(), function.clone());
-        Ok(Box::new(Partition { schema, function, rows, state: Collecting::Input }))
+        Ok(Box::new(Collecting::new(Partition { schema, function, rows })))
     });
     Ok(input)
 }
@@ -48,7 +48,7 @@ pub(crate) fn lower_histogram(
     let mut input = cx.gather(input);
     cx.add(&mut input, "histogram", move |_| {
         let counts = vec![0; function.partitions()];
-        Ok(Box::new(Histogram { function: function.clone(), counts, state: Collecting::Input }))
+        Ok(Box::new(Collecting::new(Histogram { function: function.clone(), counts })))
     });
     Ok(input)
 }
@@ -76,7 +76,6 @@ struct Partition {
     schema: Schema,
     function: PartitionFunction,
     rows: CollectedRows,
-    state: Collecting,
 }
 
 impl Partition {
@@ -116,29 +115,15 @@ impl Partition {
     }
 }
 
-impl Operator for Partition {
-    fn name(&self) -> &'static str {
-        "partition"
-    }
+impl Collect for Partition {
+    const NAME: &'static str = "partition";
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         self.rows.push(input)
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.state = Collecting::Output;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        match self.state {
-            Collecting::Input => Ok(Step::NeedInput),
-            Collecting::Output => {
-                self.state = Collecting::Done;
-                Ok(self.tuples()?.map_or(Step::Finished, Step::Output))
-            }
-            Collecting::Done => Ok(Step::Finished),
-        }
+    fn output(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        Ok(self.tuples()?.map_or(Step::Finished, Step::Output))
     }
 }
 
@@ -146,40 +131,25 @@ impl Operator for Partition {
 struct Histogram {
     function: PartitionFunction,
     counts: Vec<i64>,
-    state: Collecting,
 }
 
-impl Operator for Histogram {
-    fn name(&self) -> &'static str {
-        "histogram"
-    }
+impl Collect for Histogram {
+    const NAME: &'static str = "histogram";
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         let counts = &mut self.counts;
         for_each_partition(&self.function, &input.loaded()?, |it| counts[it] += 1)
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.state = Collecting::Output;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        match self.state {
-            Collecting::Input => Ok(Step::NeedInput),
-            Collecting::Output => {
-                self.state = Collecting::Done;
-                let counted = self.counts.iter().enumerate().filter(|it| *it.1 > 0);
-                let (numbers, counts): (Vec<i64>, Vec<i64>) =
-                    counted.map(|(number, count)| (number as i64, *count)).unzip();
-                let rows = numbers.len();
-                if rows == 0 {
-                    return Ok(Step::Finished);
-                }
-                let column = |it| Vector::native::<i64>(Type::BigInt, it, None);
-                Ok(Step::Output(Batch::new(vec![column(numbers), column(counts)], rows)))
-            }
-            Collecting::Done => Ok(Step::Finished),
+    fn output(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        let counted = self.counts.iter().enumerate().filter(|it| *it.1 > 0);
+        let (numbers, counts): (Vec<i64>, Vec<i64>) =
+            counted.map(|(number, count)| (number as i64, *count)).unzip();
+        let rows = numbers.len();
+        if rows == 0 {
+            return Ok(Step::Finished);
         }
+        let column = |it| Vector::native::<i64>(Type::BigInt, it, None);
+        Ok(Step::Output(Batch::new(vec![column(numbers), column(counts)], rows)))
     }
 }

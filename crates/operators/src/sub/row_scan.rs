@@ -1,6 +1,7 @@
 //! RowScan and Materialize: from collections to rows, and back.
 
 use super::{
+    collect::{Collect, Collecting},
     collection::{CollectedRows, collections, rows_of},
     sub_node,
 };
@@ -40,7 +41,7 @@ pub(crate) fn lower_materialize(
     cx.add(&mut input, "materialize", move |cx| {
         let types = schema.types().cloned().collect();
         let rows = CollectedRows::new(types, &cx.pool);
-        Ok(Box::new(Materialize { schema: schema.clone(), rows, state: Collecting::Input }))
+        Ok(Box::new(Collecting::new(Materialize { schema: schema.clone(), rows })))
     });
     Ok(input)
 }
@@ -95,49 +96,23 @@ impl Operator for RowScan {
     }
 }
 
-/// How far an operator is that returns one batch after the end of its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Collecting {
-    /// Takes rows.
-    Input,
-    /// The input has ended.
-    Output,
-    /// All was returned.
-    Done,
-}
-
 /// Collects all rows into one collection.
 struct Materialize {
     schema: Schema,
     rows: CollectedRows,
-    state: Collecting,
 }
 
-impl Operator for Materialize {
-    fn name(&self) -> &'static str {
-        "materialize"
-    }
+impl Collect for Materialize {
+    const NAME: &'static str = "materialize";
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         self.rows.push(input)
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.state = Collecting::Output;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        match self.state {
-            Collecting::Input => Ok(Step::NeedInput),
-            Collecting::Output => {
-                self.state = Collecting::Done;
-                let all = self.rows.take()?;
-                let range = std::iter::once(0..all.rows()).collect::<Vec<_>>();
-                let column = collections(all, &self.schema, &range);
-                Ok(Step::Output(Batch::new(vec![column], 1)))
-            }
-            Collecting::Done => Ok(Step::Finished),
-        }
+    fn output(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
+        let all = self.rows.take()?;
+        let range = std::iter::once(0..all.rows()).collect::<Vec<_>>();
+        let column = collections(all, &self.schema, &range);
+        Ok(Step::Output(Batch::new(vec![column], 1)))
     }
 }

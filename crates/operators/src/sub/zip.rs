@@ -1,12 +1,15 @@
 //! Zip: pairs the tuples of equal partitions.
 
-use super::{collection::CollectedRows, row_scan::Collecting, sub_node};
+use super::{
+    collect::{Collect, Collecting},
+    collection::CollectedRows,
+    sub_node,
+};
 use crate::registration::wrong_node;
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_exec::{
-    BatchSink, BlockedOn, Inputs, Lowering, Operator, PipelineBuilder, SinkOperator, Step,
-    StepContext,
+    BatchSink, BlockedOn, Inputs, Lowering, PipelineBuilder, SinkOperator, Step, StepContext,
 };
 use volley_plan::PlanNode;
 use volley_state::{Promise, queue::Room};
@@ -37,7 +40,7 @@ pub(crate) fn lower(
     cx.add(&mut left, "zip", move |cx| {
         let rows = CollectedRows::new(left_types.clone(), &cx.pool);
         let right = Arc::clone(&tuples);
-        Ok(Box::new(Zip { rows, right, state: Collecting::Input }))
+        Ok(Box::new(Collecting::new(Zip { rows, right })))
     });
     Ok(left)
 }
@@ -68,33 +71,19 @@ impl BatchSink for ZipBuild {
 struct Zip {
     rows: CollectedRows,
     right: RightTuples,
-    state: Collecting,
 }
 
-impl Operator for Zip {
-    fn name(&self) -> &'static str {
-        "zip"
-    }
+impl Collect for Zip {
+    const NAME: &'static str = "zip";
 
     fn accept(&mut self, input: Batch) -> Result<()> {
         self.rows.push(input)
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.state = Collecting::Output;
-        Ok(())
-    }
-
-    fn step(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        match self.state {
-            Collecting::Input => return Ok(Step::NeedInput),
-            Collecting::Done => return Ok(Step::Finished),
-            Collecting::Output => {}
-        }
+    fn output(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         let Some(right) = self.right.wait(cx.waker).cloned() else {
             return Ok(Step::Blocked(BlockedOn::Build));
         };
-        self.state = Collecting::Done;
         let left = self.rows.take()?;
         Ok(pairs(&left, &right)?.map_or(Step::Finished, Step::Output))
     }

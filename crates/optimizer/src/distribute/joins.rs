@@ -53,7 +53,7 @@ impl Distributor<'_> {
         Ok(self.joined(node, probe, build, (join.kind, &join.output), (&[], &[])))
     }
 
-    /// Inputs of which every task has all build rows, or one task has all.
+    /// Places both inputs so that every task has all build rows, or one task has all rows.
     fn with_all_build_rows(
         &self,
         probe: Placed,

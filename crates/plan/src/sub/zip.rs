@@ -4,8 +4,8 @@ use super::field;
 use volley_error::{Error, Result};
 use volley_types::{Schema, Type};
 
-/// Pairs the rows of two inputs with equal first columns, the numbers of partitions, of which each
-/// input has no two equal ones. Returns the number, then the other columns of both; those of an
+/// Pairs the rows of two inputs with equal first columns, the numbers of partitions; each input has
+/// a number once. Returns the number, then the other columns of both; those of an
 /// input without a row are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zip;

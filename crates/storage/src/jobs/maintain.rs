@@ -20,7 +20,7 @@ const MERGED_MIN: usize = 4;
 /// Sizes of segments that are merged, in rows: a row is written again once per size.
 const MERGED_ROWS: [u32; 3] = [SEGMENT_ROWS_MAX / 64, SEGMENT_ROWS_MAX / 16, SEGMENT_ROWS_MAX / 4];
 
-/// Segments of files of which less than one of this many bytes is in use are written again.
+/// Segments are written again if they are in files with less than one in this many bytes in use.
 const LIVE_PART: u64 = 2;
 
 /// Smaller files stay as they are, in bytes.

@@ -3,6 +3,7 @@
 use super::{
     ColumnType::{Integer, Text},
     Described, functions,
+    objects::constraints_of,
     rows::{number, numeric, optional},
 };
 use crate::catalog::SessionHost;
@@ -288,23 +289,14 @@ fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Ve
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         let Object::Table(table) = &found.object else { continue };
-        let mut add = |kind: &str, text: String| {
+        for constraint in constraints_of(table) {
+            let text = match constraint.kind {
+                "NOT NULL" => format!("{} NOT NULL", constraint.column_names(table).join("")),
+                _ => constraint.text,
+            };
             let mut row = place(&found);
-            row.extend([Value::text(kind), Value::text(text)]);
+            row.extend([Value::text(constraint.kind), Value::text(text)]);
             rows.push(row);
-        };
-        let fields = &table.columns.fields;
-        let name_of = |it: usize| fields.get(it).map_or("", |it| it.name.as_str());
-        for key in &table.definition.keys {
-            let kind = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-            let names: Vec<&str> = key.columns.iter().map(|it| name_of(*it)).collect();
-            add(kind, format!("{kind}({})", names.join(", ")));
-        }
-        for check in &table.definition.checks {
-            add("CHECK", format!("CHECK({})", check.condition));
-        }
-        for index in (0..fields.len()).filter(|it| table.definition.is_not_null(*it)) {
-            add("NOT NULL", format!("{} NOT NULL", name_of(index)));
         }
     }
     Ok(rows)

@@ -191,13 +191,8 @@ pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Ro
     for found in catalog.objects()? {
         let Object::Table(table) = &found.object else { continue };
         for (index, it) in constraints_of(table).into_iter().enumerate() {
-            let names = it.columns.iter().filter_map(|it| table.columns.fields.get(*it));
-            let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
-            let name = it.name.unwrap_or_else(|| {
-                let suffix = it.suffix;
-                let parts = [&[table.name.as_str()], names.as_slice(), &[suffix]].concat();
-                parts.join("_")
-            });
+            let names = it.column_names(table);
+            let name = it.full_name(table);
             let mut row = object(Kind::Relation, &found.place, &table.name);
             row.extend([
                 count(index),
@@ -216,17 +211,36 @@ pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Ro
     Ok(rows)
 }
 
-struct Constraint {
-    kind: &'static str,
+/// A constraint of a table.
+pub(super) struct Constraint {
+    pub(super) kind: &'static str,
     /// What the name of one without a name ends in.
     suffix: &'static str,
     name: Option<String>,
-    text: String,
+    pub(super) text: String,
     expression: Option<String>,
     columns: Vec<usize>,
 }
 
-fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
+impl Constraint {
+    /// The names of its columns.
+    pub(super) fn column_names<'t>(&self, table: &'t TableEntry) -> Vec<&'t str> {
+        let fields = self.columns.iter().filter_map(|it| table.columns.fields.get(*it));
+        fields.map(|it| it.name.as_str()).collect()
+    }
+
+    /// Its name, or one made of those of its table and columns.
+    fn full_name(&self, table: &TableEntry) -> String {
+        let made = || {
+            let columns = self.column_names(table);
+            [&[table.name.as_str()], columns.as_slice(), &[self.suffix]].concat().join("_")
+        };
+        self.name.clone().unwrap_or_else(made)
+    }
+}
+
+/// Keys, then checks, then columns that are not null.
+pub(super) fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
     let definition = &table.definition;
     let name_of = |it: &usize| table.columns.fields.get(*it).map_or("", |it| it.name.as_str());
     let mut all = Vec::new();
@@ -269,9 +283,8 @@ pub(super) fn indexes(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
         for it in
             constraints_of(table).into_iter().filter(|it| ["pkey", "key"].contains(&it.suffix))
         {
-            let names = it.columns.iter().filter_map(|it| table.columns.fields.get(*it));
-            let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
-            let index = [&[table.name.as_str()], names.as_slice(), &[it.suffix]].concat().join("_");
+            let names = it.column_names(table);
+            let index = it.full_name(table);
             let mut row = object(Kind::Index, at, &index);
             row.extend([
                 Value::text(&table.name),

@@ -1,6 +1,7 @@
 //! Values of rows that describe objects.
 
 use std::sync::Arc;
+use twox_hash::XxHash64;
 use volley_catalog::{INFORMATION_SCHEMA, SchemaPlace, TEMPORARY};
 use volley_types::{Type, Value};
 
@@ -19,14 +20,7 @@ pub(super) enum Kind {
 /// The number of an object, the same in all tables: a hash of its place that programs can keep in
 /// a double.
 pub(super) fn object_id(kind: Kind, names: &[&str]) -> Value {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut hash = OFFSET ^ kind as u64;
-    for name in names {
-        for byte in name.to_lowercase().bytes().chain([0]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-        }
-    }
+    let hash = XxHash64::oneshot(kind as u64, names.join("\0").to_lowercase().as_bytes());
     Value::BigInt((hash >> 11) as i64)
 }
 

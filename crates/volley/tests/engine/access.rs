@@ -88,6 +88,10 @@ fn with_all_closed_no_statement_reaches_a_file() {
     counted.denied("COPY t TO 's3://bucket/out.csv'");
     counted.denied(&format!("ATTACH '{}' AS other", counted.path("database")));
     assert!(!fs::exists(counted.path("database")).unwrap());
+    counted.denied(&format!("EXPORT DATABASE '{}'", counted.path("exported")));
+    assert!(!fs::exists(counted.path("exported")).unwrap());
+    counted.denied(&format!("IMPORT DATABASE '{}'", counted.path("")));
+    counted.denied("EXPORT DATABASE 's3://bucket/exported'");
     counted.denied(&format!("SET spill_directory = '{}'", counted.path("in")));
     assert!(!fs::exists(&out).unwrap());
     // The process's own rows are still there.
