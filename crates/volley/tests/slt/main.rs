@@ -33,6 +33,9 @@ const TIGHT_BYTES_MAX: usize = 1 << 30;
 /// that leave the index of a key, which later statements use.
 const TRIED_ONCE: [&str; 2] = ["tests/slt/ddl/sequence.slt", "tests/slt/ddl/large_keys.slt"];
 
+/// Rows in the order of their source, which several tasks do not keep.
+const IN_SOURCE_ORDER: &str = "tests/slt/order/insertion_order.slt";
+
 /// How often a statement ran out of memory and was tried with more.
 static RETRIES: AtomicUsize = AtomicUsize::new(0);
 
@@ -275,7 +278,8 @@ fn the_corpus_holds_with_three_tasks() {
     ];
     let seed = std::env::var("VOLLEY_SLT_SEED").unwrap_or_else(|_| "1".to_owned());
     let is_part = seed != "all" && std::env::var("SLT").is_err();
-    let files = if is_part { part_of_corpus(seed.parse().unwrap()) } else { files_of(CORPUS) };
+    let mut files = if is_part { part_of_corpus(seed.parse().unwrap()) } else { files_of(CORPUS) };
+    files.retain(|it| it != Path::new(IN_SOURCE_ORDER));
     check_files(&files, Configuration::new(&settings));
 }
 
