@@ -11,7 +11,7 @@
 
 mod grouping_sets;
 
-use super::inner_joins::push_into_inner;
+use super::inner_joins::{derived_from_ors, push_into_inner};
 use crate::OptimizerContext;
 use crate::columns::output_set;
 use crate::expr::{
@@ -61,6 +61,7 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
                     && stays_small(it, |id| by.get(&id))
             };
             let (mut below, above) = split_by(conjuncts, passes);
+            below.extend(derived_of(&above, by.keys().copied().collect(), ctx).filter(passes));
             below.iter_mut().for_each(|it| substitute(it, &by));
             let input = Box::new(push(*input, below, ctx));
             filtered(Plan::Aggregate { input, keys, aggregates }, above, ctx)
@@ -83,7 +84,8 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
         Plan::Window { input, partition_by, order_by, calls, limit } => {
             // A limit holds for whole partitions, which such a filter keeps or drops.
             let keys: ColumnSet = partition_by.iter().filter_map(as_column).collect();
-            let (below, above) = split_by(conjuncts, |it| uses_some_of(it, &keys));
+            let (mut below, above) = split_by(conjuncts, |it| uses_some_of(it, &keys));
+            below.extend(derived_of(&above, keys, ctx));
             let input = Box::new(push(*input, below, ctx));
             filtered(Plan::Window { input, partition_by, order_by, calls, limit }, above, ctx)
         }
@@ -94,6 +96,24 @@ pub(super) fn push(plan: Plan, conjuncts: Vec<Expr>, ctx: &OptimizerContext<'_>)
             }
             filtered(other, conjuncts, ctx)
         }
+    })
+}
+
+/// What disjunctions say of some columns alone: `(a AND b) OR (c AND d)` with `a` and `c` on them
+/// says `a OR c`. The disjunctions stay above, where an error that they guard against is guarded
+/// against, so that only tests which cannot fail are derived.
+fn derived_of(
+    conjuncts: &[Expr],
+    columns: ColumnSet,
+    ctx: &OptimizerContext<'_>,
+) -> impl Iterator<Item = Expr> {
+    let derived = match ctx.is_enabled("derive_from_or") {
+        true => derived_from_ors(conjuncts, &[columns]),
+        false => Vec::new(),
+    };
+    derived.into_iter().filter(|it| {
+        let Behavior { deterministic, infallible } = behavior(it, &ctx.registry);
+        deterministic && infallible
     })
 }
 

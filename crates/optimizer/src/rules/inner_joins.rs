@@ -186,7 +186,7 @@ impl EqualColumns {
 }
 
 /// `(a AND b) OR (c AND d)` with `a` and `c` on one input says `a OR c` of that input.
-fn derived_from_ors(conjuncts: &[Expr], made: &[ColumnSet]) -> Vec<Expr> {
+pub(super) fn derived_from_ors(conjuncts: &[Expr], made: &[ColumnSet]) -> Vec<Expr> {
     let mut more = Vec::new();
     for conjunct in conjuncts {
         let Some(terms) = as_or(conjunct).filter(|it| it.len() <= OR_TERMS_MAX) else { continue };

@@ -432,3 +432,54 @@ fn every_query_plans_with_any_rule_off() {
         assert!(plan_without(sql, &names).is_ok(), "query {} without rules", number + 1);
     }
 }
+
+#[test]
+fn disjunctions_above_groups_and_windows_are_derived_below_them() {
+    check_rule(
+        "derive_from_or",
+        "select a, s from (select a, c, sum(b) s from t group by a, c)
+         where (a = 1 and s > 0) or (a = 2 and c < 'x')",
+        expect![[r#"
+            Project a, sum#4
+              Filter or(and(eq(a, 1), gt(sum#4, 0)), and(eq(a, 2), lt(c, x)))
+                Aggregate [a, c] [sum#4 = sum(b)]
+                  Scan t [a, b, c] where or(eq(a, 1), and(eq(a, 2), lt(c, x)))
+        "#]],
+        expect![[r#"
+            Project a, sum#4
+              Filter or(and(eq(a, 1), gt(sum#4, 0)), and(eq(a, 2), lt(c, x)))
+                Aggregate [a, c] [sum#4 = sum(b)]
+                  Scan t [a, b, c]
+        "#]],
+    );
+    check_rule(
+        "derive_from_or",
+        "select a, n from (select a, b, row_number() over (partition by a order by b) n from t)
+         where (a = 1 and n = 3) or (a = 2 and n > 5)",
+        expect![[r#"
+            Project a, row_number#4
+              Filter or(and(eq(a, 1), eq(row_number#4, 3)), and(eq(a, 2), gt(row_number#4, 5)))
+                Window [a] order [b] [row_number#4 = row_number()]
+                  Scan t [a, b] where or(eq(a, 1), eq(a, 2))
+        "#]],
+        expect![[r#"
+            Project a, row_number#4
+              Filter or(and(eq(a, 1), eq(row_number#4, 3)), and(eq(a, 2), gt(row_number#4, 5)))
+                Window [a] order [b] [row_number#4 = row_number()]
+                  Scan t [a, b]
+        "#]],
+    );
+}
+
+#[test]
+fn a_test_that_may_fail_is_not_derived_below_groups() {
+    check(
+        "select a, s from (select a, sum(b) s from t group by a)
+         where (s > 0 and 10 // a = 1) or (s < 0 and 20 // a = 1)",
+        expect![[r#"
+            Filter or(and(gt(sum, 0), eq(integer_divide(10, a), 1)), and(lt(sum, 0), eq(integer_divide(20, a), 1)))
+              Aggregate [a] [sum = sum(b)]
+                Scan t [a, b]
+        "#]],
+    );
+}
