@@ -34,7 +34,7 @@ def check(sql, expected, **environment):
         is_right = expected in found
     if not is_right:
         failures += 1
-        print(f"WRONG: {sql}\n  expected {expected!r}\n  found    {found!r}")
+        print(f"WRONG: {sql}\n  expected {expected!r}\n  found    {found[:500]!r}")
 
 
 def requests(sql):
@@ -59,11 +59,12 @@ check(f"SELECT count(*) FROM '{BUCKET}/t/year=2024/*.parquet'", "30")
 check(f"SELECT count(*) FROM '{BUCKET}/t'", "60")
 check(f"FROM '{BUCKET}/none.parquet'", "no such file")
 check(f"FROM '{BUCKET}/none*.parquet'", "no such file")
-check("FROM 's3://no-such-bucket/a.parquet'", "no such file")
+check("FROM 's3://no-such-bucket/a.parquet'", "bucket does not exist")
 check(f"FROM '{BUCKET}/a.parquet'", "permission denied", AWS_SECRET_ACCESS_KEY="wrong")
 direct = os.environ["VOLLEY_S3_DIRECT"]
 # A statement that fails leaves no object.
-check(f"COPY (SELECT 1 / (5000000 - i) AS x, i FROM range(6000000) AS t(i)) TO '{BUCKET}/bad.csv'", "division")
+check(f"COPY (SELECT (CASE i WHEN 5000000 THEN 'bad' ELSE '1' END)::INTEGER AS x, i FROM range(6000000) AS t(i)) "
+      f"TO '{BUCKET}/bad.csv'", "'bad'")
 check(f"FROM '{BUCKET}/bad.csv'", "no such file")
 log = requests(f"SELECT sum(i) FROM '{BUCKET}/a.parquet'")
 if len(log) > 2:
@@ -92,8 +93,8 @@ for format in ["parquet", "orc", "csv"]:
     check(f"{copy})", "the folder is not empty")
     check(f"{copy}, OVERWRITE); SELECT count(*) FROM '{path}'", "100000")
     check(f"{copy}, APPEND); SELECT count(*) FROM '{path}'", "200000")
-    bad = "SELECT i % 3 AS k, 1 / (90000 - i) AS x FROM range(100000) AS t(i)"
-    check(f"COPY ({bad}) TO '{path}' (FORMAT {format}, PARTITION_BY (k), OVERWRITE)", "division")
+    bad = "SELECT i % 3 AS k, (CASE i WHEN 90000 THEN 'bad' ELSE '1' END)::INTEGER AS x FROM range(100000) AS t(i)"
+    check(f"COPY ({bad}) TO '{path}' (FORMAT {format}, PARTITION_BY (k), OVERWRITE)", "'bad'")
     check(f"SELECT count(*) FROM '{path}'", "200000")
 sized = f"COPY (SELECT hash(i) AS h FROM range(200000) AS t(i)) TO '{BUCKET}/sized' (FORMAT parquet, FILE_SIZE_BYTES '500kb')"
 check(f"{sized}; SELECT count(*), count(DISTINCT filename) > 2 FROM read_parquet('{BUCKET}/sized', filename = true)", "200000,true")
@@ -114,6 +115,7 @@ with tempfile.TemporaryDirectory() as cache:
     if counts["bytes"] > 0 or counts["requests"] > 1:
         failures += 1
         print("WRONG: bytes after a restart", counts)
-check(f"SELECT sum(i) FROM '{BUCKET}/a.parquet'; SELECT sum(i) FROM '{BUCKET}/a.parquet'", "4999950000")
+check(f"SELECT sum(i) FROM '{BUCKET}/a.parquet'; SELECT sum(i) FROM '{BUCKET}/a.parquet'",
+      "4999950000\nsum(i)\n4999950000")
 print(f"{failures} wrong")
 sys.exit(failures > 0)
