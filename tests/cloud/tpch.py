@@ -15,6 +15,8 @@ cache on disk that the first run filled.
 """
 
 import argparse
+import csv
+import io
 import json
 import os
 import pathlib
@@ -65,7 +67,7 @@ def volley(binary, sql):
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"{sql}\n{result.stderr}")
-    return [line.split(",") for line in result.stdout.strip().split("\n")[1:]]
+    return list(csv.reader(io.StringIO(result.stdout)))[1:]
 
 
 def duckdb_connection():
