@@ -126,6 +126,13 @@ impl Shared {
         probed.remove(location).map(|it| it.1)
     }
 
+    /// The size of a file that was opened a moment ago.
+    fn probed_bytes(&self, location: &str) -> Option<u64> {
+        let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = probed.get(location).filter(|it| it.0.elapsed() < PROBED_MAX);
+        recent.map(|it| it.1.size_bytes())
+    }
+
     fn forget_probed(&self, location: &str) {
         self.probed.lock().unwrap_or_else(PoisonError::into_inner).remove(location);
     }
@@ -133,6 +140,10 @@ impl Shared {
     async fn entry(&self, location: &str) -> Result<Option<FileEntry>> {
         let (address, store) = self.find(location)?;
         let location = location.to_owned();
+        if let Some(size_bytes) = self.probed_bytes(&location) {
+            let size_bytes = Some(size_bytes);
+            return Ok(Some(FileEntry { location, kind: EntryKind::File, size_bytes }));
+        }
         if !address.is_folder(&location) {
             match self.open(&location, None).await {
                 Ok(file) => {

@@ -65,7 +65,7 @@ pub fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-fn is_glob(location: &str) -> bool {
+pub(crate) fn is_glob(location: &str) -> bool {
     location.contains(['*', '?', '['])
 }
 

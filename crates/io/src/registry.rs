@@ -169,6 +169,24 @@ impl FileSystems {
         OpenEach { files: self, locations: locations.iter(), opening: VecDeque::new() }
     }
 
+    /// Asks for remote files at the same time that will be opened next one after the other; blocks
+    /// until all have answered. Globs and folders are not asked for, and errors are left to those
+    /// that open the file.
+    pub fn look_ahead<'n>(&self, locations: impl Iterator<Item = &'n str>) {
+        let is_remote = |it: &&str| {
+            scheme_of(it).is_some_and(|it| !it.eq_ignore_ascii_case(LOCAL_SCHEME))
+                && !list::is_glob(it)
+                && !it.ends_with('/')
+        };
+        let found = locations.filter(is_remote).filter_map(|it| Some((self.of(it).ok()?, it)));
+        let found: Vec<_> = found.collect();
+        if found.len() > 1 {
+            let asked: Vec<_> =
+                found.into_iter().map(|(it, location)| it.entry(location)).collect();
+            asked.into_iter().for_each(|it| drop(wait(it)));
+        }
+    }
+
     /// Begins a file that appears when it is committed, and then replaces one of its name; blocks
     /// until bytes can be written.
     ///

@@ -90,6 +90,11 @@ impl FileSystem for CachedFileSystem {
     }
 
     fn entry(&self, location: &str) -> Pending<Option<FileEntry>> {
+        if let Some(probed) = self.probed().get(location) {
+            let size_bytes = Some(probed.file.size_bytes());
+            let location = location.to_owned();
+            return ready(Ok(Some(FileEntry { location, kind: EntryKind::File, size_bytes })));
+        }
         let Some(known) = self.cache.known(location) else { return self.inner.entry(location) };
         let opening = self.inner.reopen(location, &known);
         let (this, location) = (self.clone(), location.to_owned());

@@ -5,9 +5,19 @@ use object_store::{
     ClientOptions, HeaderMap,
     client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService},
 };
-use rustls::{ClientConfig, crypto::ring::default_provider};
-use rustls_platform_verifier::BuilderVerifierExt;
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring::default_provider},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use rustls_platform_verifier::Verifier;
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use volley_error::{Error, Result};
 
 /// A server that does not accept a connection by then is asked again.
@@ -23,16 +33,19 @@ const IDLE_CONNECTIONS: usize = 64;
 ///
 /// # Errors
 ///
-/// I/O: the certificates of the system cannot be read.
+/// I/O: the client cannot be made.
 pub(super) fn client() -> Result<reqwest::Client> {
     let wrong = |it: &dyn std::fmt::Display| {
-        Error::io("certificates of the system", std::io::Error::other(it.to_string()))
+        Error::io("HTTP client", std::io::Error::other(it.to_string()))
     };
     // The provider is named here: no provider of the process is set or used.
-    let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    let provider = Arc::new(default_provider());
+    let verifier = PlatformVerifier { provider: Arc::clone(&provider), made: OnceLock::new() };
+    let tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .and_then(|it| it.with_platform_verifier())
         .map_err(|it| wrong(&it))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -44,6 +57,57 @@ pub(super) fn client() -> Result<reqwest::Client> {
         .tcp_nodelay(true)
         .build()
         .map_err(|it| wrong(&it))
+}
+
+/// The verifier of the platform, made for the first certificate: it reads the certificates of the
+/// system, which takes longer than some queries, and stores without TLS need none.
+#[derive(Debug)]
+struct PlatformVerifier {
+    provider: Arc<CryptoProvider>,
+    made: OnceLock<Result<Verifier, rustls::Error>>,
+}
+
+impl PlatformVerifier {
+    fn get(&self) -> Result<&Verifier, rustls::Error> {
+        let made = self.made.get_or_init(|| Verifier::new(Arc::clone(&self.provider)));
+        made.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl ServerCertVerifier for PlatformVerifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verifier = self.get()?;
+        verifier.verify_server_cert(certificate, intermediates, server, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.get()?.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.get()?.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 /// The client of one store: watches for answers that it is too busy.
