@@ -9,8 +9,10 @@ crates/tpch/answers, and ends all by their process ids. Needs JDK 17, Maven and 
 
 Modes: `single` runs each query as one fragment on one worker (0.296); `one` as several fragments on
 one worker; `two` on two workers; `load` runs 50 queries at once on two; `hive` on two workers that read Parquet files of a hive catalog
-(`--version 0.287`: later releases have no hive connector on Maven Central; 300 MB more); `faults`
-cancels a query and kills a worker while queries run.
+(`--version 0.287`: later releases have no hive connector on Maven Central; 300 MB more); `pressure`
+passes 1.2 GB through buffers of 64 MB with a client that stops reading, and compares what memory is
+reported; `faults` cancels a query and kills a worker while queries run; `drain` shuts a worker down
+while a query runs.
 
 Presto's JMX and Thrift sockets listen on all addresses. Where the kernel permits it, everything
 runs in a network namespace of its own, which has only a loopback device.
@@ -38,10 +40,10 @@ TPCH = ROOT / "crates" / "tpch"
 
 COORDINATOR_PORT = 18080
 WORKER_PORTS = [18082, 18092]
-MODES = ["single", "one", "two", "load", "hive", "faults"]
+MODES = ["single", "one", "two", "load", "hive", "pressure", "drain", "faults"]
 DEFAULT_MODES = {
-    "0.287": ["one", "two", "load", "faults"],
-    "0.296": ["single", "one", "two", "load", "faults"],
+    "0.287": ["one", "two", "load", "pressure", "drain", "faults"],
+    "0.296": ["single", "one", "two", "load", "pressure", "drain", "faults"],
 }
 QUERIES_AT_ONCE = 50
 TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
@@ -73,6 +75,8 @@ presto.version=testversion
 query.max-memory=2GB
 query.max-memory-per-node=200MB
 query.max-total-memory-per-node=300MB
+query.max-history=20
+query.min-expire-age=5s
 native-execution-enabled=true
 optimizer.optimize-hash-generation=false
 regex-library=RE2J
@@ -81,6 +85,24 @@ inline-sql-functions=false
 use-alternative-function-signatures=true
 query-manager.required-workers=1
 query-manager.required-workers-max-wait=60s
+"""
+
+# A coordinator that runs queries itself, with the flags of Java workers: the reference.
+JAVA_CONFIG = f"""coordinator=true
+node-scheduler.include-coordinator=true
+http-server.http.port={COORDINATOR_PORT}
+discovery-server.enabled=true
+discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}
+plugin.dir=plugin
+catalog.config-dir=etc/catalog
+presto.version=testversion
+query.max-memory=2GB
+query.max-memory-per-node=200MB
+query.max-total-memory-per-node=300MB
+query.max-history=20
+query.min-expire-age=5s
+regex-library=RE2J
+offset-clause-enabled=true
 """
 
 # 0.287 writes tables with a further operator otherwise; 0.296 does not know the property.
@@ -97,12 +119,24 @@ JVM_OPTIONS = [
 # Statements that must fail with this error, and leave the worker alive.
 FAILURES = [
     ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
-    ("SELECT approx_set(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
+    ("SELECT khyperloglog_agg(l_orderkey, l_partkey) FROM lineitem", "FUNCTION_NOT_FOUND"),
+    ("SELECT qdigest_agg(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
 ]
 
 # A query that runs for minutes, with an exchange between the workers.
 LONG_QUERY = ("SELECT l_suppkey, sum(l_extendedprice) FROM tpch.sf100.lineitem GROUP BY l_suppkey "
               "ORDER BY 2 LIMIT 1")
+
+# What the output buffers of a task may hold.
+BUFFER_BYTES = 64 << 20
+
+# What else a task may hold in mode `pressure`: pages that are being made, one per driver, and
+# columns of tpch. The peak of one that held all of its rows would be 600 MB.
+FURTHER_BYTES = 96 << 20
+
+# 1.2 GB in 60175 rows, and 300 MB.
+WIDE_QUERY = "SELECT rpad(l_comment, 20000, 'x') FROM lineitem"
+SHORTER_QUERY = "SELECT rpad(l_comment, 5000, 'x') FROM lineitem"
 
 # Further statements and their answers.
 STATEMENTS = [
@@ -189,23 +223,34 @@ def catalogs(folder, has_hive):
 
 
 def start_coordinator(folder, version, has_hive):
+    """A coordinator of native workers."""
+    return start_java(folder, COORDINATOR_CONFIG + FURTHER_CONFIG[version], has_hive)
+
+
+def start_java(folder, config, has_hive):
+    """A process of Presto in its own folder, without data and tables of earlier runs."""
     for name in ["data", "etc", "hive"]:
         shutil.rmtree(folder / name, ignore_errors=True)
-    shutil.rmtree(folder / "data", ignore_errors=True)
-    (folder / "data").mkdir()
-    node = node_properties("coordinator", folder)
-    write_files(folder, {
-        "etc/config.properties": COORDINATOR_CONFIG + FURTHER_CONFIG[version],
+    return java_process(folder, folder, "coordinator", config, JVM_OPTIONS, has_hive)
+
+
+def java_process(folder, home, name, config, options, has_hive):
+    """A process with the jars of `folder` and its files in `home`; tables are in `folder`/hive."""
+    shutil.rmtree(home / "data", ignore_errors=True)
+    (home / "data").mkdir(parents=True)
+    node = node_properties(name, home)
+    write_files(home, {
+        "etc/config.properties": config,
         "etc/node.properties": node,
-        **{f"etc/{name}": text for name, text in catalogs(folder, has_hive).items()},
+        **{f"etc/{file}": text for file, text in catalogs(folder, has_hive).items()},
     })
     properties = [f"-D{line}" for line in node.splitlines()]
     opened = ["java.lang", "java.lang.reflect", "java.net", "java.nio", "java.util"]
     opens = [f"--add-opens=java.base/{it}=ALL-UNNAMED" for it in opened]
-    command = ["java", *JVM_OPTIONS, *opens, "-Dconfig=etc/config.properties", *properties, "-cp", "lib/*",
-               "com.facebook.presto.server.PrestoServer"]
-    log = open(folder / "coordinator.log", "w")
-    return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    command = ["java", *options, *opens, "-Dconfig=etc/config.properties", *properties, "-cp",
+               f"{folder / 'lib'}/*", "com.facebook.presto.server.PrestoServer"]
+    log = open(home / f"{name}.log", "w")
+    return subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
 
 
 def start_worker(volley, folder, port, further):
@@ -214,7 +259,8 @@ def start_worker(volley, folder, port, further):
         "config.properties":
             f"coordinator=false\nhttp-server.http.port={port}\n"
             f"discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}\npresto.version=testversion\n"
-            "query.max-memory-per-node=1GB\nexchange.max-error-duration=5s\n",
+            "query.max-memory-per-node=1GB\nexchange.max-error-duration=5s\n"
+            f"sink.max-buffer-size={BUFFER_BYTES}B\n",
         "node.properties": node_properties(f"volley-{port}", folder),
         **further,
     })
@@ -235,10 +281,10 @@ class QueryFailed(Exception):
         self.name = error.get("errorName")
 
 
-def headers_of(mode, schema):
+def headers_of(mode, schema, zone="UTC"):
     catalog = "hive" if mode == "hive" else "tpch"
     headers = {"X-Presto-User": "test", "X-Presto-Catalog": catalog, "X-Presto-Schema": schema,
-               "X-Presto-Time-Zone": "UTC"}
+               "X-Presto-Time-Zone": zone}
     if mode == "single":
         headers["X-Presto-Session"] = "single_node_execution_enabled=true"
     return headers
@@ -251,9 +297,9 @@ def get_json(url, headers=None, method="GET", body=None):
     return json.loads(text) if text else None
 
 
-def run_query(sql, schema, mode):
-    """The rows of a statement."""
-    headers = headers_of(mode, schema)
+def run_query(sql, schema, mode, zone="UTC"):
+    """The rows of a statement, in a session in this time zone."""
+    headers = headers_of(mode, schema, zone)
     url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
     answer = get_json(url, headers, "POST", sql.encode())
     rows = []
@@ -279,9 +325,9 @@ def active_workers():
     return get_json(f"http://127.0.0.1:{COORDINATOR_PORT}/v1/cluster")["activeWorkers"]
 
 
-def fill_hive(volley, folder):
+def fill_hive(volley, folder, scale="0.01"):
     """Tables of the catalog hive with the rows of TPC-H: Presto declares them, Volley writes them."""
-    subprocess.run([volley, "tpch", "generate", "--scale", "0.01", "--out", str(folder / "tpch")], check=True,
+    subprocess.run([volley, "tpch", "generate", "--scale", scale, "--out", str(folder / "tpch")], check=True,
                    stdout=subprocess.DEVNULL)
     run_query("CREATE SCHEMA hive.tiny", "tiny", "two")
     for table in TABLES:
@@ -507,6 +553,119 @@ def check_faults(workers):
     return wrong
 
 
+class Reader:
+    """A client that reads a result page by page, when it is told to."""
+
+    def __init__(self, sql):
+        self.headers = headers_of("two", "tiny")
+        url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
+        self.answer = get_json(url, self.headers, "POST", sql.encode())
+        self.rows = self.bytes = 0
+
+    def read(self):
+        """Reads the next page; whether there are more."""
+        if "error" in self.answer:
+            raise QueryFailed(self.answer["error"])
+        for row in self.answer.get("data", []):
+            self.rows += 1
+            self.bytes += sum(map(len, row))
+        if "nextUri" not in self.answer:
+            return False
+        self.answer = get_json(self.answer["nextUri"], self.headers)
+        return True
+
+    def read_until_rows(self):
+        while self.rows == 0 and self.read():
+            pass
+
+    def read_all(self):
+        while self.read():
+            pass
+        return self.rows
+
+
+def tasks_of(port):
+    return get_json(f"http://127.0.0.1:{port}/v1/task")
+
+
+def buffered_bytes(port):
+    return sum(it["outputBuffers"]["totalBufferedBytes"] for it in tasks_of(port))
+
+
+def memory_of(port):
+    """The bytes of the pool, of its queries and of its tasks, as a worker reports them."""
+    pool = get_json(f"http://127.0.0.1:{port}/v1/memory", {}, "POST", b"{}")["pools"]["general"]
+    tasks = sum(it["taskStatus"]["memoryReservationInBytes"] for it in tasks_of(port))
+    return pool["reservedBytes"], sum(pool["queryMemoryReservations"].values()), tasks
+
+
+def check_pressure(workers):
+    """Passes 1.2 GB through buffers of 64 MB; a client that does not read stops the tasks."""
+    wrong = []
+    start, reader = time.time(), Reader(WIDE_QUERY)
+    reader.read_until_rows()
+
+    # Producers are blocked once the buffers of both workers are full.
+    def are_full():
+        return all(buffered_bytes(port) >= BUFFER_BYTES * 3 // 4 for port in WORKER_PORTS)
+
+    wait_until(are_full, "full buffers")
+    for port in WORKER_PORTS:
+        def is_agreed():
+            reserved, by_query, by_task = memory_of(port)
+            return reserved > 0 and reserved == by_query == by_task
+
+        wait_until(is_agreed, f"memory reports of worker {port} that agree: {memory_of(port)}")
+    rows = reader.read_all()
+    if rows != 60175 or reader.bytes != 60175 * 20000:
+        wrong.append(f"{rows} rows of {reader.bytes} bytes")
+    peaks = [task["stats"]["peakUserMemoryInBytes"] for port in WORKER_PORTS
+             for task in tasks_of(port)]
+    if max(peaks) > BUFFER_BYTES + FURTHER_BYTES:
+        wrong.append(f"a task that held {max(peaks) >> 20} MB")
+    resident = [peak_resident_bytes(it.pid) >> 20 for it in workers]
+    print(f"pressure: {reader.bytes / 1e9:.2f} GB in {time.time() - start:.0f} s, peak of a task "
+          f"{max(peaks) >> 20} MB, of processes {resident} MB", flush=True)
+    for port in WORKER_PORTS:
+        wait_until_idle(port)
+    return wrong
+
+
+def peak_resident_bytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) << 10
+
+
+def check_drain(processes, restart):
+    """Shuts the second worker down while a query runs; `restart` starts it again."""
+    wrong, draining = [], WORKER_PORTS[1]
+    reader = Reader(SHORTER_QUERY)
+    reader.read_until_rows()
+    wait_until(lambda: all(running_tasks(it) for it in WORKER_PORTS), "tasks on both workers")
+    get_json(f"http://127.0.0.1:{draining}/v1/info/state", {"Content-Type": "application/json"},
+             "PUT", b'"SHUTTING_DOWN"')
+    if get_json(f"http://127.0.0.1:{draining}/v1/info/state") != "SHUTTING_DOWN":
+        wrong.append("the state of a worker that shuts down")
+    wait_until(lambda: active_workers() == 1, "the coordinator without the worker that shuts down")
+    before = {it["taskId"] for it in tasks_of(draining)}
+    if run_query("SELECT count(*) FROM lineitem", "tiny", "two") != [[60175]]:
+        wrong.append("a query while a worker shuts down")
+    if {it["taskId"] for it in tasks_of(draining)} != before:
+        wrong.append("a worker that shuts down got a task")
+    if processes[-1].poll() is not None:
+        wrong.append("a worker that shuts down ended before its tasks")
+    rows = reader.read_all()
+    if rows != 60175:
+        wrong.append(f"a query on a worker that shuts down has {rows} rows")
+    wait_until(lambda: processes[-1].poll() is not None, "the end of a worker without tasks")
+    if processes[-1].returncode != 0:
+        wrong.append(f"a worker that shut down has status {processes[-1].returncode}")
+    print(f"drained: {rows} rows, then the worker ended", flush=True)
+    processes[-1] = restart()
+    wait_until(lambda: active_workers() == 2, "two workers again")
+    return wrong
+
+
 def end(process):
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
@@ -517,8 +676,8 @@ def end(process):
             process.wait()
 
 
-def enter_namespace():
-    """Starts this script again in a network namespace, if that is possible."""
+def enter_namespace(script=HERE / "run.py"):
+    """Starts the script again in a network namespace, if that is possible."""
     if os.environ.get(INSIDE_NAMESPACE):
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         return
@@ -528,7 +687,7 @@ def enter_namespace():
         print("no network namespace: Presto's JMX sockets listen on all addresses")
         return
     os.environ[INSIDE_NAMESPACE] = "1"
-    os.execvp("unshare", ["unshare", "-rn", sys.executable, str(HERE / "run.py"), *sys.argv[1:]])
+    os.execvp("unshare", ["unshare", "-rn", sys.executable, str(script), *sys.argv[1:]])
 
 
 def main():
@@ -563,14 +722,20 @@ def main():
         wait_until_ready(processes, "single" if "single" in modes else "one")
         print(f"ready after {time.time() - start:.1f} s", flush=True)
         for mode in [it for it in MODES if it in modes]:
-            if mode in ("two", "load", "hive", "faults") and len(processes) == 2:
-                processes.append(
-                    start_worker(volley, folder / "worker-2", WORKER_PORTS[1], further))
+            second = lambda: start_worker(volley, folder / "worker-2", WORKER_PORTS[1], further)
+            if mode not in ("single", "one") and len(processes) == 2:
+                processes.append(second())
                 wait_until(lambda: active_workers() == 2, "two workers")
             if mode == "hive":
                 fill_hive(args.volley, folder)
             if mode == "faults":
                 wrong += check_faults(processes[1:])
+                continue
+            if mode == "pressure":
+                wrong += check_pressure(processes[1:])
+                continue
+            if mode == "drain":
+                wrong += check_drain(processes, second)
                 continue
             ports = WORKER_PORTS[:len(processes) - 1]
             if mode == "load":
