@@ -38,7 +38,7 @@ import run  # noqa: E402
 
 SCHEMAS = {"0.01": "tiny"}
 IDLE_SECONDS = 2
-# The minimum of issue 39: Java / Volley.
+# Ratios of the Velox paper (section 5), which Volley is to reach: Java / Volley.
 MINIMUM = {1: 6.5, 6: 3.7, 13: 2.1, 19: 2.5}
 
 JAVA_COORDINATOR = f"""coordinator=true

@@ -327,7 +327,8 @@ def active_workers():
 
 def fill_hive(volley, folder, scale="0.01"):
     """Tables of the catalog hive with the rows of TPC-H: Presto declares them, Volley writes them."""
-    subprocess.run([volley, "tpch", "generate", "--scale", scale, "--out", str(folder / "tpch")], check=True,
+    rows = folder / f"tpch-{scale}"
+    subprocess.run([volley, "tpch", "generate", "--scale", scale, "--out", str(rows)], check=True,
                    stdout=subprocess.DEVNULL)
     run_query("CREATE SCHEMA hive.tiny", "tiny", "two")
     for table in TABLES:
@@ -336,7 +337,7 @@ def fill_hive(volley, folder, scale="0.01"):
         run_query(f"CREATE TABLE hive.tiny.{table} ({declared})", "tiny", "two")
         selected = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind, *_ in columns)
         target = folder / "hive" / "tiny" / table / "0.parquet"
-        sql = (f"COPY (SELECT {selected} FROM '{folder / 'tpch' / table}.parquet') "
+        sql = (f"COPY (SELECT {selected} FROM '{rows / table}.parquet') "
                f"TO '{target}' (FORMAT parquet)")
         subprocess.run([volley, "-c", sql], check=True, stdout=subprocess.DEVNULL)
 
