@@ -1,5 +1,6 @@
 //! How the tasks of a query end: the first real cause wins, and ends all of them.
 
+use crate::Processes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volley_error::{Error, Result};
 use volley_exchange::{Failure, FailureSlot, Rank};
@@ -9,16 +10,29 @@ use volley_operators::PageOutput;
 use volley_types::Type;
 
 /// What the tasks of a query share.
-#[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Of all tasks.
+    /// Of all tasks of this process.
     token: CancellationToken,
     failure: Mutex<FailureSlot>,
+    /// Where the other tasks are.
+    processes: Arc<dyn Processes>,
 }
 
 impl Outcome {
-    pub(crate) fn new(token: CancellationToken) -> Arc<Outcome> {
-        Arc::new(Outcome { token, failure: Mutex::default() })
+    pub(crate) fn new(token: CancellationToken, processes: Arc<dyn Processes>) -> Arc<Outcome> {
+        let outcome = Arc::new(Outcome { token, failure: Mutex::default(), processes });
+        let noted = Arc::downgrade(&outcome);
+        outcome.processes.on_failure(Box::new(move |failure| {
+            if let Some(outcome) = noted.upgrade() {
+                outcome.note(failure);
+            }
+        }));
+        outcome
+    }
+
+    /// Where the other tasks are.
+    pub(crate) fn processes(&self) -> &Arc<dyn Processes> {
+        &self.processes
     }
 
     /// The token of all tasks.
@@ -28,11 +42,26 @@ impl Outcome {
 
     /// Notes a failure. A real cause ends all tasks; what only follows from one does not.
     pub(crate) fn fail(&self, error: Error) {
-        let failure = Failure::new(error.clone());
-        let is_cause = failure.rank == Rank::Cause;
-        let wins = self.lock().record(failure);
-        if wins && is_cause {
-            self.token.cancel_with(error);
+        self.note(Failure::new(error));
+    }
+
+    fn note(&self, failure: Failure) {
+        let wins = self.lock().record(failure.clone());
+        if wins && failure.rank == Rank::Cause {
+            self.token.cancel_with(failure.error.clone());
+            self.processes.report(failure);
+        }
+    }
+
+    /// What went wrong, if anything has; the cause, if it is known.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.lock().get().cloned()
+    }
+
+    /// Ends the query in the other processes, and notes what failed there.
+    pub(crate) fn end_others(&self) {
+        for failure in self.processes.end() {
+            self.lock().record(failure);
         }
     }
 

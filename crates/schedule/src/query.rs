@@ -68,7 +68,8 @@ impl DistributedQuery {
         self.root.poll_next(waker).map(|it| self.finish(it))
     }
 
-    /// What stops, pauses and resumes all tasks from another thread.
+    /// What stops, pauses and resumes all tasks of this process from another thread. Stopping ends
+    /// the query in the other processes, too.
     pub fn handle(&self) -> TaskHandle {
         TaskHandle::of_all([&self.root].into_iter().chain(self.others()).map(Task::handle))
     }
@@ -78,7 +79,8 @@ impl DistributedQuery {
         &self.plan
     }
 
-    /// What every operator of every task did so far, and what crossed the exchanges.
+    /// What every operator of every task of this process did so far, and what crossed the exchanges
+    /// from them.
     pub fn statistics(&self) -> QueryStatistics {
         let fragments = self.fragments.iter();
         let tasks =
@@ -104,6 +106,7 @@ impl DistributedQuery {
         // Other tasks have nothing left to do: no further row is needed.
         self.outcome.token().cancel();
         self.others().for_each(Task::wait_idle);
+        self.outcome.end_others();
         result.map_err(|it| self.outcome.cause(it))
     }
 }
@@ -112,5 +115,6 @@ impl Drop for DistributedQuery {
     fn drop(&mut self) {
         // All at once: tasks that are dropped one by one would wait for each other.
         self.outcome.token().cancel();
+        self.outcome.processes().cancel();
     }
 }

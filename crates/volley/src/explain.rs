@@ -62,8 +62,7 @@ pub(crate) fn explain(
             rendered(&profile, format)
         }
         ExplainForm::Distributed => {
-            let settings = session.settings();
-            distribution::fragments(&planned.plan, &planned.tables, &settings)?.to_string()
+            distribution::fragments(session, &planned.plan, &planned.tables)?.to_string()
         }
     };
     Ok(ResultStream::of_lines("plan", &text))

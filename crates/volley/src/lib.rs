@@ -105,6 +105,8 @@ pub use volley_memory::{
     note_failed_allocation, parse_bytes,
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
+/// What platforms are written against.
+pub use volley_schedule as schedule;
 /// What a query did, and how it is shown.
 pub use volley_profile::{ProfileNode, QueryProfile, RunProfile};
 pub use volley_sql::{ParsedStatement, parse, split};

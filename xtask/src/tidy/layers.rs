@@ -39,6 +39,7 @@ const CRATES: &[(&str, char)] = &[
     ("sim", LEAF),
     ("tpch", LEAF),
     ("connector-tpch", LEAF),
+    ("platform-mpi", LEAF),
     ("sql", FRONT),
     ("catalog", FRONT),
     ("optimizer", FRONT),
