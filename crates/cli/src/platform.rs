@@ -46,9 +46,7 @@ mod mpi {
     use super::Joined;
     use crate::{args::Args, error_text::Failure, session};
     use std::sync::Arc;
-    use volley_platform_mpi::{
-        Messenger, MpiMessenger, World, not_started, rank_of_environment,
-    };
+    use volley_platform_mpi::{Messenger, MpiMessenger, World, not_started, rank_of_environment};
 
     pub fn run(
         args: &mut Args,
@@ -105,10 +103,7 @@ mod mpi {
     use crate::{args::Args, error_text::Failure};
     use volley::Error;
 
-    pub fn run(
-        _: &mut Args,
-        _: impl FnOnce(&Args) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    pub fn run(_: &mut Args, _: impl FnOnce(&Args) -> Result<(), Failure>) -> Result<(), Failure> {
         let error = Error::unsupported("--platform mpi in a volley that was built without MPI");
         Err(Failure::usage(&error.hint(
             "install an MPI library (Debian: libopenmpi-dev openmpi-bin libclang-dev) and build \

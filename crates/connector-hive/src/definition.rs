@@ -79,7 +79,10 @@ impl FileTable {
         let table = FileTable::open_all(&name, &paths, options)?;
         let found = &table.schema().fields;
         let is_same = found.len() == fields.len()
-            && found.iter().zip(&fields).all(|(a, b)| a.name == b.name && a.data_type == b.data_type);
+            && found
+                .iter()
+                .zip(&fields)
+                .all(|(a, b)| a.name == b.name && a.data_type == b.data_type);
         if !is_same {
             let message = format!("the files of {name} have other columns in another process");
             let error = Error::io(&name, std::io::Error::other(message));

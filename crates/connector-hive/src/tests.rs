@@ -298,11 +298,8 @@ fn a_table_of_parquet_files_is_opened_again_by_its_definition() {
     let rows = |it: &FileTable| scan(it, &columns, Vec::new(), 1024).unwrap().0;
     assert_eq!(rows(&again), rows(&table));
     for end in 0..bytes.len() {
-        let cut = FileTable::from_definition(
-            &bytes[..end],
-            &FileOptions::default(),
-            registry.types(),
-        );
+        let cut =
+            FileTable::from_definition(&bytes[..end], &FileOptions::default(), registry.types());
         assert_eq!(cut.unwrap_err().kind(), ErrorKind::Corruption);
     }
 }

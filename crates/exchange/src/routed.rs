@@ -11,11 +11,7 @@ use crate::{
     InProcessTransport, LinkTransport, Message, Offer, PageStream, PageSupply, ProducerId,
     StreamId, TaskId, Transport, TransportProfile,
 };
-use std::{
-    fmt,
-    sync::Arc,
-    task::Waker,
-};
+use std::{fmt, sync::Arc, task::Waker};
 use volley_error::Result;
 
 /// Says whether a task runs in this process.

@@ -9,7 +9,8 @@
 //!   2      splits: u32 fragment, u32 scan, u32 splits, then each
 //!   3      no more splits: u32 fragment, u32 scan
 //!   4      end: rank 0 ends the query
-//!   5      ended: nothing of the query runs in the sender any more; the failure, if any
+//!   5      ended: nothing of the query runs in the sender any more; u32 bytes of statistics, these,
+//!          the failure, if any
 //!   6      failed: the failure
 //!   7      ready: the sender can run queries; or the failure why not
 //!   8      leave: the job ends
@@ -23,7 +24,7 @@ use volley_connector::Split;
 use volley_error::{Error, Result};
 use volley_exchange::{Failure, TaskId};
 use volley_plan::PlanNodeId;
-use volley_schedule::TaskNumbers;
+use volley_schedule::{ProcessEnd, TaskNumbers};
 
 /// Bytes at the end of a message.
 const TRAILER_BYTES: usize = 24;
@@ -36,7 +37,7 @@ pub(crate) enum Message {
     Splits { scan: ScanId, splits: Vec<Split> },
     NoMoreSplits { scan: ScanId },
     End,
-    Ended { failure: Option<Failure> },
+    Ended { end: ProcessEnd },
     Failed { failure: Failure },
     Ready { failure: Option<Failure> },
     Leave,
@@ -68,7 +69,12 @@ impl Message {
             }
             Message::NoMoreSplits { scan } => (3, scan.to_bytes()),
             Message::End => (4, Vec::new()),
-            Message::Ended { failure } => (5, failure_bytes(failure.as_ref())),
+            Message::Ended { end: ProcessEnd { failure, statistics } } => {
+                let mut bytes = (statistics.len() as u32).to_le_bytes().to_vec();
+                bytes.extend_from_slice(statistics);
+                bytes.extend_from_slice(&failure_bytes(failure.as_ref()));
+                (5, bytes)
+            }
             Message::Failed { failure } => (6, failure.to_bytes()),
             Message::Ready { failure } => (7, failure_bytes(failure.as_ref())),
             Message::Leave => (8, Vec::new()),
@@ -177,7 +183,11 @@ impl<'a> Input<'a> {
             2 => Message::Splits { scan: self.scan()?, splits: splits::read(self)? },
             3 => Message::NoMoreSplits { scan: self.scan()? },
             4 => Message::End,
-            5 => Message::Ended { failure: self.failure()? },
+            5 => {
+                let len = self.u32()? as usize;
+                let statistics = self.take(len)?.to_vec();
+                Message::Ended { end: ProcessEnd { failure: self.failure()?, statistics } }
+            }
             6 => Message::Failed { failure: self.failure()?? },
             7 => Message::Ready { failure: self.failure()? },
             8 => Message::Leave,

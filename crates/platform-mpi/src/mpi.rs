@@ -3,12 +3,7 @@
 
 use crate::messenger::Messenger;
 use mpi_sys as ffi;
-use std::{
-    ffi::c_int,
-    marker::PhantomData,
-    mem::MaybeUninit,
-    ptr::null_mut,
-};
+use std::{ffi::c_int, marker::PhantomData, mem::MaybeUninit, ptr::null_mut};
 use volley_error::{Error, ErrorKind, Result};
 
 /// The tag of all messages.
@@ -47,7 +42,8 @@ impl MpiMessenger {
         let (wanted, mut provided) = (unsafe { ffi::RSMPI_THREAD_FUNNELED }, 0);
         // SAFETY: MPI is not initialized; no arguments are passed on; the last one is a place for
         // the answer.
-        let code = unsafe { ffi::MPI_Init_thread(null_mut(), null_mut(), wanted, &raw mut provided) };
+        let code =
+            unsafe { ffi::MPI_Init_thread(null_mut(), null_mut(), wanted, &raw mut provided) };
         check("MPI_Init_thread", code)?;
         // SAFETY: a constant of the library.
         let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -136,9 +132,8 @@ impl Messenger for MpiMessenger {
         let data = message.as_ptr().cast();
         // SAFETY: MPI is initialized, in this thread; `data` has `len` bytes, which stay where they
         // are until the request is done, as the vector is kept with it; a place for the request.
-        let code = unsafe {
-            ffi::MPI_Isend(data, len, byte_type(), to, TAG, world(), &raw mut request)
-        };
+        let code =
+            unsafe { ffi::MPI_Isend(data, len, byte_type(), to, TAG, world(), &raw mut request) };
         check("MPI_Isend", code)?;
         self.sends.push(SendUnderWay { request, _message: message });
         Ok(())
@@ -166,9 +161,8 @@ impl Messenger for MpiMessenger {
         let data = message.as_mut_ptr().cast();
         // SAFETY: MPI is initialized, in this thread; `data` has room for `len` bytes; a place for
         // the status.
-        let code = unsafe {
-            ffi::MPI_Recv(data, len, byte_type(), from, TAG, world(), &raw mut status)
-        };
+        let code =
+            unsafe { ffi::MPI_Recv(data, len, byte_type(), from, TAG, world(), &raw mut status) };
         check("MPI_Recv", code)?;
         // SAFETY: MPI_Recv has written the message, which has `bytes` bytes: no other thread can
         // have received it between the two calls.
@@ -184,8 +178,7 @@ impl Messenger for MpiMessenger {
             let status = unsafe { ffi::RSMPI_STATUS_IGNORE };
             // SAFETY: MPI is initialized, in this thread; the request is one of MPI_Isend that was
             // not done before; a place for the answer.
-            let code =
-                unsafe { ffi::MPI_Test(&raw mut send.request, &raw mut is_done, status) };
+            let code = unsafe { ffi::MPI_Test(&raw mut send.request, &raw mut is_done, status) };
             check("MPI_Test", code)?;
             if is_done == 0 {
                 left.push(send);

@@ -217,9 +217,10 @@ impl Node {
                 Query::begin(self, id, tasks.clone());
                 self.event(id, message);
             }
-            Message::Ended { failure } => {
-                if let Some(query) = self.queries().get(id) {
-                    query.ended(from, failure);
+            Message::Ended { end } => {
+                let query = self.queries().get(id);
+                if let Some(query) = query {
+                    query.ended(from, end);
                 }
             }
             Message::Failed { failure } => {

@@ -20,7 +20,7 @@ use volley_exchange::{
 };
 use volley_exec::SplitReceiver;
 use volley_plan::PlanNodeId;
-use volley_schedule::{FailureListener, Processes, TaskNumbers};
+use volley_schedule::{FailureListener, ProcessEnd, Processes, TaskNumbers};
 
 /// Ticks after which a link would repeat a request: never, since MPI loses nothing.
 const NEVER: u64 = 1 << 60;
@@ -68,7 +68,7 @@ struct Failures {
 struct End {
     /// The ranks in which it may still run.
     left: BTreeSet<usize>,
-    failures: Vec<Failure>,
+    ends: Vec<ProcessEnd>,
 }
 
 /// Frames of one task to tasks of other ranks.
@@ -138,7 +138,7 @@ impl Query {
             links: Mutex::default(),
             failures: Mutex::default(),
             is_ending: AtomicBool::new(false),
-            end: Mutex::new(End { left, failures: Vec::new() }),
+            end: Mutex::new(End { left, ends: Vec::new() }),
             has_ended: Condvar::new(),
         });
         let mut queries = node.queries();
@@ -185,10 +185,10 @@ impl Query {
     }
 
     /// Nothing of the query runs in `rank` any more.
-    pub(crate) fn ended(&self, rank: usize, failure: Option<Failure>) {
+    pub(crate) fn ended(&self, rank: usize, found: ProcessEnd) {
         let mut end = lock(&self.end);
         end.left.remove(&rank);
-        end.failures.extend(failure);
+        end.ends.push(found);
         let is_last = end.left.is_empty();
         drop(end);
         if is_last {
@@ -256,7 +256,7 @@ impl Processes for Query {
         }
     }
 
-    fn end(&self) -> Vec<Failure> {
+    fn end(&self) -> Vec<ProcessEnd> {
         if self.node.rank != 0 {
             return Vec::new();
         }
@@ -265,7 +265,7 @@ impl Processes for Query {
         while !end.left.is_empty() && self.node.lost().is_none() {
             end = self.has_ended.wait(end).unwrap_or_else(PoisonError::into_inner);
         }
-        take(&mut end.failures)
+        take(&mut end.ends)
     }
 }
 

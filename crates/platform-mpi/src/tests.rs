@@ -1,13 +1,13 @@
 use crate::{
-    messenger::{Channels, Messenger},
     message::{Message, ScanId, frame_bytes},
+    messenger::{Channels, Messenger},
     world::World,
 };
 use volley_connector::Split;
 use volley_error::{Error, ErrorKind};
 use volley_exchange::{Failure, TaskId};
 use volley_plan::PlanNodeId;
-use volley_schedule::{Platform, TaskNumbers};
+use volley_schedule::{Platform, ProcessEnd, TaskNumbers};
 
 fn messages() -> Vec<Message> {
     let scan = ScanId { fragment: 3, scan: PlanNodeId::new(9) };
@@ -25,8 +25,8 @@ fn messages() -> Vec<Message> {
         Message::Splits { scan, splits: vec![whole, Split::new(Vec::new(), "")] },
         Message::NoMoreSplits { scan },
         Message::End,
-        Message::Ended { failure: None },
-        Message::Ended { failure: Some(failure()) },
+        Message::Ended { end: ProcessEnd::default() },
+        Message::Ended { end: ProcessEnd { failure: Some(failure()), statistics: vec![1, 2] } },
         Message::Failed { failure: failure() },
         Message::Ready { failure: None },
         Message::Ready { failure: Some(failure()) },
@@ -67,7 +67,9 @@ fn damaged_messages_are_errors_or_messages() {
 /// The processes of a job, as threads of this one.
 fn worlds(ranks: usize) -> Vec<World> {
     let channels = Channels::connected(ranks).into_iter();
-    channels.map(|it| World::join(move || Ok(Box::new(it) as Box<dyn Messenger>)).unwrap()).collect()
+    channels
+        .map(|it| World::join(move || Ok(Box::new(it) as Box<dyn Messenger>)).unwrap())
+        .collect()
 }
 
 #[test]
@@ -119,8 +121,8 @@ fn a_query_that_does_not_start_in_a_rank_fails_with_its_reason() {
         let (sender, receiver) = std::sync::mpsc::channel();
         processes.on_failure(Box::new(move |it| drop(sender.send(it.error.to_string()))));
         assert!(receiver.recv().unwrap().starts_with("no such file (rank: "));
-        let failures = processes.end();
-        assert_eq!(failures.len(), 2);
+        let ends = processes.end();
+        assert_eq!(ends.iter().filter(|it| it.failure.is_some()).count(), 2);
         assert!(processes.end().is_empty());
         first.leave();
     });

@@ -16,7 +16,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_exchange::{EdgeId, Failure};
-use volley_schedule::{PartialQuery, Platform, Processes, TaskNumbers};
+use volley_schedule::{PartialQuery, Platform, ProcessEnd, Processes, TaskNumbers};
 
 /// Starts the tasks of a query, whose spec another process has sent, in this one.
 pub type StartFragments<'a> = &'a dyn Fn(&[u8], Arc<dyn Processes>) -> Result<PartialQuery>;
@@ -170,13 +170,15 @@ impl Served<'_> {
                 self.on(query, |it| it.no_more_splits(EdgeId(fragment), scan));
             }
             Message::End => {
-                let failure = match self.running.remove(&query) {
+                let end = match self.running.remove(&query) {
                     Some(Ok(running)) => running.end(),
-                    Some(Err(failure)) => Some(failure),
-                    None => None,
+                    Some(Err(failure)) => {
+                        ProcessEnd { failure: Some(failure), ..ProcessEnd::default() }
+                    }
+                    None => ProcessEnd::default(),
                 };
                 self.node.queries().remove(query);
-                self.node.post(0, Message::Ended { failure }.to_bytes(query));
+                self.node.post(0, Message::Ended { end }.to_bytes(query));
             }
             _ => {}
         }

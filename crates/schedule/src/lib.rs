@@ -18,13 +18,14 @@ mod outcome;
 mod splits;
 mod start;
 mod statistics;
+mod process_statistics;
 mod query;
 mod partial_query;
 #[cfg(test)]
 mod tests;
 
 pub use partial_query::PartialQuery;
-pub use processes::{FailureListener, Platform, Processes, TaskNumbers};
+pub use processes::{FailureListener, Platform, ProcessEnd, Processes, TaskNumbers};
 pub use query::DistributedQuery;
 pub use spec::QuerySpec;
 pub use start::DistributedConfig;

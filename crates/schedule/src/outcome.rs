@@ -1,6 +1,6 @@
 //! How the tasks of a query end: the first real cause wins, and ends all of them.
 
-use crate::Processes;
+use crate::{Processes, process_statistics::ProcessStatistics};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volley_error::{Error, Result};
 use volley_exchange::{Failure, FailureSlot, Rank};
@@ -16,11 +16,18 @@ pub(crate) struct Outcome {
     failure: Mutex<FailureSlot>,
     /// Where the other tasks are.
     processes: Arc<dyn Processes>,
+    /// What tasks of other processes did, once they have ended.
+    statistics: Mutex<Vec<ProcessStatistics>>,
 }
 
 impl Outcome {
     pub(crate) fn new(token: CancellationToken, processes: Arc<dyn Processes>) -> Arc<Outcome> {
-        let outcome = Arc::new(Outcome { token, failure: Mutex::default(), processes });
+        let outcome = Arc::new(Outcome {
+            token,
+            failure: Mutex::default(),
+            processes,
+            statistics: Mutex::default(),
+        });
         let noted = Arc::downgrade(&outcome);
         outcome.processes.on_failure(Box::new(move |failure| {
             if let Some(outcome) = noted.upgrade() {
@@ -58,11 +65,20 @@ impl Outcome {
         self.lock().get().cloned()
     }
 
-    /// Ends the query in the other processes, and notes what failed there.
+    /// Ends the query in the other processes, and notes what failed and what was done there.
     pub(crate) fn end_others(&self) {
-        for failure in self.processes.end() {
-            self.lock().record(failure);
+        for ended in self.processes.end() {
+            if let Some(failure) = ended.failure {
+                self.lock().record(failure);
+            }
+            let found = ProcessStatistics::from_bytes(&ended.statistics);
+            self.statistics.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
         }
+    }
+
+    /// What was done in the other processes, once they have ended.
+    pub(crate) fn statistics_of_others(&self) -> Vec<ProcessStatistics> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What the caller gets for `error`: the real cause, if it is known.

@@ -1,10 +1,14 @@
 //! The tasks of a query in a process that does not answer it.
 
-use crate::{outcome::Outcome, query::RunningFragment};
+use crate::{
+    ProcessEnd,
+    outcome::Outcome,
+    query::{RunningFragment, process_statistics},
+};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::Split;
 use volley_error::{Error, Result};
-use volley_exchange::{EdgeId, Failure};
+use volley_exchange::EdgeId;
 use volley_exec::{SplitReceiver, Task};
 use volley_plan::PlanNodeId;
 
@@ -50,12 +54,13 @@ impl PartialQuery {
         self.outcome.fail(error);
     }
 
-    /// Ends all tasks and waits until none runs; what had gone wrong in them before.
-    pub fn end(self) -> Option<Failure> {
+    /// Ends all tasks and waits until none runs; what had gone wrong in them before, and what they
+    /// did.
+    pub fn end(self) -> ProcessEnd {
         let failure = self.outcome.failure();
         self.outcome.token().cancel();
         self.fragments.iter().flat_map(|it| &it.tasks).for_each(Task::wait_idle);
-        failure
+        ProcessEnd { failure, statistics: process_statistics(&self.fragments).to_bytes() }
     }
 
     fn scan(&self, fragment: EdgeId, scan: PlanNodeId) -> Result<&Arc<dyn SplitReceiver>> {

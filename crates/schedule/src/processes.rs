@@ -5,7 +5,7 @@
 //! QuerySpec ── Platform::begin ──────> QuerySpec::from_bytes, PartialQuery::start
 //! DistributedQuery::start_on           its tasks
 //! SplitFeed ── Processes::scan_of ───> PartialQuery::add_splits
-//! Processes::end ────────────────────> PartialQuery::end ──> failure, if any
+//! Processes::end ────────────────────> PartialQuery::end ──> failure, statistics
 //! ```
 //!
 //! Task `number` of each fragment that several tasks run is in process `number`, or all tasks are
@@ -63,8 +63,18 @@ pub trait Processes: Send + Sync {
     /// Asks the other processes to end the query; does not wait.
     fn cancel(&self);
 
-    /// Ends the query in the other processes and waits until it has; what failed there.
-    fn end(&self) -> Vec<Failure>;
+    /// Ends the query in the other processes and waits until it has; how it ended in each of them,
+    /// once.
+    fn end(&self) -> Vec<ProcessEnd>;
+}
+
+/// How a query ended in a process.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessEnd {
+    /// What went wrong.
+    pub failure: Option<Failure>,
+    /// What its tasks did: bytes of [`crate::PartialQuery::end`].
+    pub statistics: Vec<u8>,
 }
 
 /// How the tasks of a query are numbered: those of a fragment follow those of the one before.
@@ -100,7 +110,8 @@ impl TaskNumbers {
     /// Internal: no such fragment.
     pub fn task(&self, fragment: usize, number: usize) -> Result<TaskId> {
         let first = self.first_tasks.get(fragment).copied();
-        let first = first.ok_or_else(|| Error::internal("a task of a fragment that is not there"))?;
+        let first =
+            first.ok_or_else(|| Error::internal("a task of a fragment that is not there"))?;
         Ok(TaskId(first + number as u32))
     }
 
@@ -135,7 +146,7 @@ impl Processes for Threads {
 
     fn cancel(&self) {}
 
-    fn end(&self) -> Vec<Failure> {
+    fn end(&self) -> Vec<ProcessEnd> {
         Vec::new()
     }
 }

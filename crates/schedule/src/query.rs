@@ -2,6 +2,7 @@
 
 use crate::{
     outcome::Outcome,
+    process_statistics::ProcessStatistics,
     splits::SplitFeed,
     statistics::{QueryStatistics, edges},
 };
@@ -79,16 +80,14 @@ impl DistributedQuery {
         &self.plan
     }
 
-    /// What every operator of every task of this process did so far, and what crossed the exchanges
-    /// from them.
+    /// What every operator of every task did, and what crossed the exchanges: so far in this process,
+    /// and in others when the query has ended.
     pub fn statistics(&self) -> QueryStatistics {
-        let fragments = self.fragments.iter();
-        let tasks =
-            |it: &RunningFragment| TaskStatistics::of_tasks(it.tasks.iter().map(Task::statistics));
-        let edges = fragments.clone().map(|it| edges(&it.outputs)).chain([Vec::new()]);
-        let edges = edges.collect();
-        let fragments = fragments.map(tasks).chain([self.root.statistics()]).collect();
-        QueryStatistics { fragments, edges }
+        let mut own = process_statistics(&self.fragments);
+        own.fragments.push(self.root.statistics());
+        own.edges.push(Vec::new());
+        self.outcome.statistics_of_others().into_iter().for_each(|it| own.add(it));
+        own.into_query()
     }
 
     fn others(&self) -> impl Iterator<Item = &Task> {
@@ -108,6 +107,16 @@ impl DistributedQuery {
         self.others().for_each(Task::wait_idle);
         self.outcome.end_others();
         result.map_err(|it| self.outcome.cause(it))
+    }
+}
+
+/// What the tasks of these fragments did so far.
+pub(crate) fn process_statistics(fragments: &[RunningFragment]) -> ProcessStatistics {
+    let tasks =
+        |it: &RunningFragment| TaskStatistics::of_tasks(it.tasks.iter().map(Task::statistics));
+    ProcessStatistics {
+        fragments: fragments.iter().map(tasks).collect(),
+        edges: fragments.iter().map(|it| edges(&it.outputs)).collect(),
     }
 }
 

@@ -142,7 +142,8 @@ mod tests {
             .exchange_tasks(volley_plan::TaskCount::All, |_| Ok(Routing::Gather))
             .build()
             .unwrap();
-        let handle = |table: &str| TableHandle { connector: "c".to_owned(), table: table.to_owned() };
+        let handle =
+            |table: &str| TableHandle { connector: "c".to_owned(), table: table.to_owned() };
         QuerySpec {
             plan: Arc::new(DistributedPlan::cut(&plan).unwrap()),
             tables: vec![(handle("é"), vec![1, 2, 3]), (handle(""), Vec::new())],

@@ -115,7 +115,9 @@ impl PartialQuery {
             if fragment.tasks == TaskCount::All {
                 let added = scans_of(&fragment.plan);
                 starter.start_tasks(id, &added, &mut running)?;
-                for (task, scan) in running.tasks.iter().flat_map(|it| added.iter().map(move |scan| (it, scan))) {
+                for (task, scan) in
+                    running.tasks.iter().flat_map(|it| added.iter().map(move |scan| (it, scan)))
+                {
                     scans.insert((EdgeId(id as u32), *scan), task.split_receiver(*scan)?);
                 }
             }

@@ -21,8 +21,7 @@ pub(crate) fn fragments(
 ) -> Result<DistributedPlan> {
     let settings = session.settings();
     let is_everywhere = |handle: &TableHandle| {
-        session.platform.is_none()
-            || tables.table(handle).is_ok_and(|it| it.definition().is_some())
+        session.platform.is_none() || tables.table(handle).is_ok_and(|it| it.definition().is_some())
     };
     let table_rows = |handle: &TableHandle| {
         // Statistics that cannot be read are unknown here; the scan reports why.

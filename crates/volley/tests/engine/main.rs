@@ -18,6 +18,7 @@ mod insertion_order;
 mod lambdas;
 mod processes;
 mod profiles;
+mod random_rules;
 mod scale;
 mod scan_filters;
 mod statistics;

@@ -83,6 +83,10 @@ fn answers_are_those_of_one_process() {
     with_processes(3, dir.path(), |session| {
         let plan = values(session, "EXPLAIN (DISTRIBUTED) SELECT k, sum(n) FROM t GROUP BY k");
         assert!(format!("{plan:?}").contains("tasks=all"), "{plan:?}");
+        // What all processes did: every row was scanned once.
+        let analyzed = values(session, "EXPLAIN ANALYZE SELECT k, sum(n) FROM t GROUP BY k");
+        let analyzed = format!("{analyzed:?}");
+        assert!(analyzed.contains("25,000") || analyzed.contains("25000"), "{analyzed}");
         for page_size in ["1MiB", "100B"] {
             session.set("exchange_page_size", page_size).unwrap();
             for sql in QUERIES {
