@@ -1,5 +1,5 @@
-//! Checks of the repository: `cargo run -p xtask -- tidy`. `cargo test` runs them, too. With `lines`
-//! it counts the code of sub-operators and platforms.
+//! Checks of the repository: `cargo run -p xtask -- tidy`. `cargo test` runs them, too. With
+//! `lines` it counts the code of sub-operators and platforms.
 
 use std::{path::Path, process::ExitCode};
 

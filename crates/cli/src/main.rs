@@ -78,7 +78,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => ExitCode::from(if error.use_stderr() { 2 } else { 0 }),
         Err(output) => {
-            let failure = error_text::Failure::of_output(output);
+            let failure = Failure::of_output(output);
             failure.print(ErrorStyle::Text);
             ExitCode::from(failure.status())
         }

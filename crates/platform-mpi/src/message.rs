@@ -9,8 +9,8 @@
 //!   2      splits: u32 fragment, u32 scan, u32 splits, then each
 //!   3      no more splits: u32 fragment, u32 scan
 //!   4      end: rank 0 ends the query
-//!   5      ended: nothing of the query runs in the sender any more; u32 bytes of statistics, these,
-//!          the failure, if any
+//!   5      ended: nothing of the query runs in the sender any more; u32 bytes of statistics,
+//!          these, the failure, if any
 //!   6      failed: the failure
 //!   7      ready: the sender can run queries; or the failure why not
 //!   8      leave: the job ends

@@ -80,8 +80,8 @@ impl DistributedQuery {
         &self.plan
     }
 
-    /// What every operator of every task did, and what crossed the exchanges: so far in this process,
-    /// and in others when the query has ended.
+    /// What every operator of every task did, and what crossed the exchanges: so far in this
+    /// process, and in others when the query has ended.
     pub fn statistics(&self) -> QueryStatistics {
         let mut own = process_statistics(&self.fragments);
         own.fragments.push(self.root.statistics());

@@ -1,8 +1,8 @@
 //! A query as bytes: what a process needs to run its tasks.
 //!
 //! The format is that of [`volley_vector::save`], kind 7: the plan as bytes; the tables, each with
-//! its connector, its name and its definition; the numbers, as u64; the flags, a byte each; the time
-//! zone.
+//! its connector, its name and its definition; the numbers, as u64; the flags, a byte each; the
+//! time zone.
 
 use std::sync::Arc;
 use volley_error::Result;

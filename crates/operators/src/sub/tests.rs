@@ -68,14 +68,12 @@ fn a_radix_join_composed_of_sub_operators_is_the_hash_join() {
 #[test]
 fn a_probe_of_a_table_is_the_hash_join() {
     for (left, right) in [(0, 0), (0, 40), (1, 0), (300, 40), (40, 300)] {
-        for manners in Manners::WHOLE {
-            let tables = tables(left, right, manners);
-            for kind in KINDS {
-                let (rows, build) = (tables.scan("t"), tables.scan("u"));
-                let plain = rows.clone().hash_join(kind, build.clone(), &[("#0", "#0")]);
-                let composed = rows.probe(kind, &["#0"], build.build_table(&["#0"]));
-                check_same(&composed, &plain, &tables);
-            }
+        let tables = tables(left, right, Manners::Flat);
+        for kind in KINDS {
+            let (rows, build) = (tables.scan("t"), tables.scan("u"));
+            let plain = rows.clone().hash_join(kind, build.clone(), &[("#0", "#0")]);
+            let composed = rows.probe(kind, &["#0"], build.build_table(&["#0"]));
+            check_same(&composed, &plain, &tables);
         }
     }
 }

@@ -52,8 +52,8 @@ impl Probe {
         Ok(fields.collect::<Result<Vec<_>>>()?.into_iter().collect())
     }
 
-    /// The join that a probe of `probe` into the table of `build` is, whose rows are the first input
-    /// of `build`.
+    /// The join that a probe of `probe` into the table of `build` is. The rows of the table are the
+    /// input of `build`.
     ///
     /// # Errors
     ///
