@@ -1,14 +1,20 @@
-//! Checks of the repository: `cargo run -p xtask -- tidy`. `cargo test` runs them, too.
+//! Checks of the repository: `cargo run -p xtask -- tidy`. `cargo test` runs them, too. With
+//! `lines` it counts the code of sub-operators and platforms.
 
 use std::{path::Path, process::ExitCode};
 
+mod lines;
 mod tidy;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("tidy") => report(&tidy::check_tree(&root())),
+        Some("lines") => {
+            print!("{}", lines::report(&root()));
+            ExitCode::SUCCESS
+        }
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy");
+            eprintln!("usage: cargo run -p xtask -- tidy | lines");
             ExitCode::from(2)
         }
     }

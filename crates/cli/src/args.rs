@@ -1,6 +1,9 @@
 //! The command line.
 
-use crate::format::Format;
+use crate::{
+    format::Format,
+    platform::{Joined, PlatformName},
+};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -100,6 +103,18 @@ pub struct SessionArgs {
     /// Shows no progress of what takes longer than half a second
     #[arg(long, global = true)]
     pub no_progress: bool,
+
+    /// Runs queries in several processes; start them with mpirun -n 4 volley --platform mpi ...
+    #[arg(long, value_enum, value_name = "NAME", global = true)]
+    pub platform: Option<PlatformName>,
+
+    /// The processes of the platform, once this one has joined them.
+    #[arg(skip)]
+    pub joined: Option<Joined>,
+
+    /// How many processes of the platform share this machine; 0 without a platform.
+    #[arg(skip)]
+    pub processes_of_machine: usize,
 }
 
 /// The subcommands of `volley`.

@@ -7,14 +7,18 @@ use std::{
     path::Path,
     sync::Arc,
 };
-use volley::{Error, Session, Zone};
+use volley::{Error, Session, Settings, Zone};
 
 /// File endings that become tables.
 const ENDINGS: [&str; 6] = ["parquet", "orc", "csv", "json", "ndjson", "jsonl"];
 
 /// A session with the settings of the command line.
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
-    let session = Session::new().map_err(|e| Failure::of_error(&e))?;
+    let mut builder = Session::builder().settings(default_settings(args.processes_of_machine));
+    if let Some(joined) = &args.joined {
+        builder = builder.platform(Arc::clone(&joined.0));
+    }
+    let session = builder.build().map_err(|e| Failure::of_error(&e))?;
     session.pool().set_arbitration_policy(Arc::new(FreeFirst));
     // For interactive use; a program sets its own options.
     session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
@@ -33,6 +37,18 @@ pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
         set(name.trim(), value)?;
     }
     Ok(session)
+}
+
+/// The default settings of one of several processes that share a machine: its part of the cores and
+/// of the memory.
+fn default_settings(processes: usize) -> Settings {
+    let settings = Settings::default();
+    let processes = processes.max(1);
+    Settings {
+        threads: (settings.threads / processes).max(1),
+        memory_limit_bytes: settings.memory_limit_bytes.map(|it| it / processes),
+        ..settings
+    }
 }
 
 /// Makes every data file in `dir`, and every folder of data files, a table named by its stem.

@@ -17,6 +17,7 @@ mod part;
 mod partition;
 mod columns;
 mod declared;
+mod definition;
 mod split;
 mod group_reader;
 mod source;

@@ -5,6 +5,7 @@ use crate::{
     columns::arrange,
     config::{FileOptions, format_of},
     declared::{DeclaredColumn, FileRange, declared_part},
+    definition,
     part::{Part, PartFile},
     partition::Partitions,
     split::FileScan,
@@ -27,6 +28,8 @@ pub const CONNECTOR: &str = "hive";
 #[derive(Debug)]
 pub struct FileTable {
     name: String,
+    /// Whether the names of its files say all that it was opened with.
+    reopens: bool,
     schema: Arc<Schema>,
     parts: Arc<[Part]>,
     /// Which row groups are rows of the table: those that begin here.
@@ -73,6 +76,7 @@ impl FileTable {
         let files = open_files(&paths, &formats, options, &mut footers)?;
         let (schema, parts) = arrange(files, partitions, options)?;
         Ok(FileTable {
+            reopens: definition::is_reopened_by_paths(options, &formats),
             name: name.to_owned(),
             schema: Arc::new(schema),
             parts,
@@ -106,6 +110,7 @@ impl FileTable {
         let part = |file| declared_part(file, columns);
         let parts = files.into_iter().map(part).collect::<Result<Arc<[Part]>>>()?;
         Ok(FileTable {
+            reopens: false,
             name: path.to_owned(),
             schema: Arc::new(columns.iter().map(|it| it.field.clone()).collect()),
             parts,
@@ -173,6 +178,13 @@ impl Table for FileTable {
         let statistics =
             self.statistics.get_or_init(|| Arc::new(statistics_of(&self.schema, &self.parts)));
         Ok(Arc::clone(statistics))
+    }
+
+    fn definition(&self) -> Option<Vec<u8>> {
+        match self.reopens {
+            true => definition::to_bytes(&self.name, self.files(), &self.schema),
+            false => None,
+        }
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {

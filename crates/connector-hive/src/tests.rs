@@ -278,3 +278,35 @@ fn json_files_have_the_columns_of_all() {
     let (rows, _) = scan(&table, &[id, at], vec![filter], 1024).unwrap();
     assert_eq!(rows, ["1|{'x': 1, 'y': 2.5}", "1|NULL"]);
 }
+
+#[test]
+fn a_table_of_parquet_files_is_opened_again_by_its_definition() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = registry();
+    let copy = |to: &str| fs::copy(data("numbers.parquet"), dir.path().join(to)).unwrap();
+    copy("a.parquet");
+    copy("b.parquet");
+    let table = open(&dir.path().join("*.parquet").to_string_lossy()).unwrap();
+    let bytes = table.definition().unwrap();
+    // A file that comes later is none of the table's.
+    copy("c.parquet");
+    let again = FileTable::from_definition(&bytes, &FileOptions::default(), registry.types());
+    let again = again.unwrap();
+    assert_eq!(again.handle(), table.handle());
+    assert_eq!(again.files().collect::<Vec<_>>(), table.files().collect::<Vec<_>>());
+    let columns: Vec<usize> = (0..table.schema().len()).collect();
+    let rows = |it: &FileTable| scan(it, &columns, Vec::new(), 1024).unwrap().0;
+    assert_eq!(rows(&again), rows(&table));
+    for end in 0..bytes.len() {
+        let cut =
+            FileTable::from_definition(&bytes[..end], &FileOptions::default(), registry.types());
+        assert_eq!(cut.unwrap_err().kind(), ErrorKind::Corruption);
+    }
+}
+
+#[test]
+fn tables_that_depend_on_options_have_no_definition() {
+    let options = FileOptions { filename: Some("file".to_owned()), ..FileOptions::default() };
+    assert!(FileTable::open(&data("numbers.parquet"), &options).unwrap().definition().is_none());
+    assert!(open(&data("people.csv")).unwrap().definition().is_none());
+}

@@ -45,6 +45,12 @@ pub trait Table: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// What its connector opens the same table by in another process that sees the same files, as
+    /// bytes; `None`: only this process can scan it.
+    fn definition(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The table as one that a plan makes, if it is: the plan runs where it would be scanned.
     fn as_plan(&self) -> Option<&PlanTable> {
         None

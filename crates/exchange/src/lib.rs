@@ -30,6 +30,7 @@ mod reader;
 mod in_process;
 mod frame;
 mod link;
+mod routed;
 pub mod conformance;
 pub mod simulation;
 
@@ -42,6 +43,7 @@ pub use page::{Page, PageCodec, PageContent, PageEncoder};
 pub use page_sink::{LaneBatch, PageSink, PageSizes, RowSink};
 pub use partition::{LaneFunction, Partitioning, RangeBounds};
 pub use reader::{ExchangeReader, ReaderStatistics};
+pub use routed::{IsHere, RoutedTransport};
 pub use transport::{
     Closed, ContentKind, Delivery, EdgeId, Lane, LaneSize, Message, Offer, PageStream, PageSupply,
     ProducerId, StreamId, Supply, TaskId, Transport, TransportProfile,

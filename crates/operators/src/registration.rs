@@ -14,7 +14,7 @@ use volley_plan::PlanNode;
 type Lower = fn(&PlanNode, &mut Inputs, &mut Lowering) -> Result<PipelineBuilder>;
 
 /// By the kind of node, see [`PlanNode::kind`].
-const NODES: [(&str, Fusion, Lower); 36] = [
+const NODES: [(&str, Fusion, Lower); 38] = [
     ("TableScan", Fusion::Never, table_scan::lower),
     ("Values", Fusion::Never, values::lower),
     ("Filter", Fusion::Possible, filter_project::lower_filter),
@@ -49,6 +49,8 @@ const NODES: [(&str, Fusion, Lower); 36] = [
     ("Partition", Fusion::Never, sub::lower_partition),
     ("Materialize", Fusion::Never, sub::lower_materialize),
     ("RowScan", Fusion::Never, sub::lower_row_scan),
+    ("Build", Fusion::Never, sub::lower_build),
+    ("Probe", Fusion::Never, sub::lower_probe),
     ("Exchange", Fusion::Possible, exchange::lower_uncut),
     ("PageSource", Fusion::Never, page_source::lower),
 ];

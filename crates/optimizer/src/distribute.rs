@@ -70,6 +70,8 @@ pub struct DistributionContext<'a> {
     pub tasks: usize,
     /// The number of rows of a table, where it is known.
     pub table_rows: &'a dyn Fn(&TableHandle) -> Option<u64>,
+    /// Whether every task can scan a table; one task scans the others.
+    pub is_everywhere: &'a dyn Fn(&TableHandle) -> bool,
     /// The names of the rules that are switched off; see [`crate::rules`].
     pub disabled_rules: &'a BTreeSet<String>,
 }
@@ -133,10 +135,13 @@ impl Distributor<'_> {
 
     fn place_node(&mut self, node: &Arc<PlanNode>) -> Result<Placed> {
         match &**node {
-            PlanNode::TableScan(_) => Ok(Placed {
+            PlanNode::TableScan(scan) => Ok(Placed {
                 rows: self.rows(node, &[]),
                 node: Arc::clone(node),
-                distribution: Distribution::Arbitrary,
+                distribution: match (self.context.is_everywhere)(&scan.table) {
+                    true => Distribution::Arbitrary,
+                    false => Distribution::Single,
+                },
             }),
             PlanNode::Values(_)
             | PlanNode::WorkingTable(_)

@@ -107,7 +107,7 @@ impl PlanNode {
                 puts_out(&node.schema, node.anchor.schema().types())?;
                 puts_out(&node.schema, node.step.schema().types())
             }
-            PlanNode::Sub(node) => sub::sub(node),
+            PlanNode::Sub(node) => sub::sub(node, registry),
             PlanNode::TableWrite(node) => table_write(node),
             PlanNode::Limit(_)
             | PlanNode::EnforceSingleRow(_)

@@ -4,6 +4,7 @@
 //! radix_joins          HashJoin(p, b)  ->  NestedMap(Zip(Partition(p), Partition(b)),
 //!                                                    HashJoin(RowScan P, RowScan B))
 //! partitioned_groups   Aggregation(t)  ->  NestedMap(Partition(t), Aggregation(RowScan P))
+//! build_probe          HashJoin(p, b)  ->  Probe(p, Build(b))
 //! ```
 //!
 //! Each is a function from data to data, found by its name. Without one, a node runs as today's
@@ -14,9 +15,12 @@ mod tests;
 
 use crate::{
     AggregateStep, AggregationNode, HashJoinNode, JoinKind, PlanNode,
-    sub::{NestedMap, Parameter, Partition, PartitionFunction, RowScan, SubNode, SubOperator, Zip},
+    sub::{
+        Build, NestedMap, Parameter, Partition, PartitionFunction, Probe, RowScan, SubNode,
+        SubOperator, Zip,
+    },
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 use volley_error::Result;
 use volley_types::Schema;
 
@@ -29,6 +33,9 @@ pub struct Expansion {
     expand: fn(&PlanNode, &mut Expander) -> Result<Option<PlanNode>>,
 }
 
+/// The expansion that makes no maps.
+const BUILD_PROBE: &str = "build_probe";
+
 /// All expansions but the first form of each node, which is today's operator.
 pub const EXPANSIONS: &[Expansion] = &[
     Expansion {
@@ -40,6 +47,11 @@ pub const EXPANSIONS: &[Expansion] = &[
         name: "partitioned_groups",
         description: "partitions the input of aggregations, and aggregates each partition",
         expand: partitioned_groups,
+    },
+    Expansion {
+        name: BUILD_PROBE,
+        description: "shows hash joins as two sub-operators, which run as one operator each",
+        expand: build_probe,
     },
 ];
 
@@ -59,8 +71,8 @@ impl Expander {
         Expander { expansions, bits, next_map: 0 }
     }
 
-    /// The plan with all nodes expanded that an expansion applies to, and new ids. The steps of
-    /// recursions, and the plans of maps, stay as they are.
+    /// The plan with all nodes expanded that an expansion applies to, and new ids. Plans with
+    /// recursions or maps stay as they are, unless no expansion makes maps.
     ///
     /// # Errors
     ///
@@ -71,25 +83,38 @@ impl Expander {
             _ => None,
         });
         self.next_map = maps.max().map_or(0, |it| it.wrapping_add(1));
-        let is_closed = |it: &PlanNode| {
-            matches!(it, PlanNode::Shared(_) | PlanNode::RecursiveUnion(_) | PlanNode::Sub(_))
-        };
-        if plan.walk().iter().any(|it| is_closed(it.node)) {
-            // Rewriting shared subplans would copy them.
+        let is_closed =
+            |it: &PlanNode| matches!(it, PlanNode::RecursiveUnion(_) | PlanNode::Sub(_));
+        let makes_maps = self.expansions.iter().any(|it| it != BUILD_PROBE);
+        if makes_maps && plan.walk().iter().any(|it| is_closed(it.node)) {
             return Ok(Arc::clone(plan));
         }
         let mut work = vec![(Arc::clone(plan), false)];
         let mut done: Vec<Arc<PlanNode>> = Vec::new();
+        // Readers of a shared subplan go on to share it.
+        let mut shared: HashMap<u32, Arc<PlanNode>> = HashMap::new();
         while let Some((node, has_inputs)) = work.pop() {
             let inputs = node.inputs().len();
+            if let PlanNode::Shared(reader) = &*node
+                && let Some(known) = shared.get(&reader.id)
+            {
+                if has_inputs {
+                    done.pop();
+                }
+                done.push(Arc::clone(known));
+                continue;
+            }
             if !has_inputs && inputs > 0 {
                 work.push((Arc::clone(&node), true));
                 work.extend(node.inputs().into_iter().rev().map(|it| (Arc::clone(it), false)));
                 continue;
             }
             let inputs = done.split_off(done.len().saturating_sub(inputs));
-            let node = node.with_inputs(inputs);
-            done.push(Arc::new(self.expanded(node)?));
+            let node = Arc::new(self.expanded(node.with_inputs(inputs))?);
+            if let PlanNode::Shared(reader) = &*node {
+                shared.insert(reader.id, Arc::clone(&node));
+            }
+            done.push(node);
         }
         Ok(done.pop().map_or_else(|| Arc::clone(plan), PlanNode::numbered))
     }
@@ -151,6 +176,47 @@ fn radix_join(node: &PlanNode, expander: &mut Expander) -> Result<Option<PlanNod
         let (probe, build) = (rows(1)?, rows(2)?);
         Ok(PlanNode::HashJoin(HashJoinNode { probe, build, ..join.clone() }))
     })
+}
+
+fn build_probe(node: &PlanNode, _: &mut Expander) -> Result<Option<PlanNode>> {
+    let PlanNode::HashJoin(join) = node else { return Ok(None) };
+    let build = Build { keys: join.build_keys.clone() };
+    let build = sub(SubOperator::Build(build), vec![Arc::clone(&join.build)])?;
+    let probe = Probe {
+        kind: join.kind,
+        keys: join.probe_keys.clone(),
+        nulls_equal: join.nulls_equal.clone(),
+        filter: join.filter.clone(),
+        null_aware: join.null_aware,
+        output: join.output.clone(),
+    };
+    let op = SubOperator::Probe(Box::new(probe));
+    let mut node = SubNode::new(op, vec![Arc::clone(&join.probe), build])?;
+    // Names of columns may be others than those of the inputs.
+    node.schema = join.schema.clone();
+    Ok(Some(PlanNode::Sub(node)))
+}
+
+/// What a node is called among sub-operators: each has at most one inner loop.
+pub fn sub_operator_name(node: &PlanNode) -> &str {
+    match node {
+        PlanNode::Project(_) => "Map",
+        PlanNode::Aggregation(it) if it.keys.is_empty() => "Reduce",
+        PlanNode::Aggregation(_) => "ReduceByKey",
+        PlanNode::OrderBy(_) => "Sort",
+        PlanNode::NestedLoopJoin(_) => "Cross",
+        PlanNode::LocalExchange(_) | PlanNode::Exchange(_) => "Exchange",
+        node => node.kind(),
+    }
+}
+
+/// The plan as sub-operators, for people: with [`EXPANSIONS`] that only name what runs anyway.
+///
+/// # Errors
+///
+/// Internal: an expansion whose nodes do not fit.
+pub fn sub_operators(plan: &Arc<PlanNode>) -> Result<Arc<PlanNode>> {
+    Expander::new(vec![BUILD_PROBE.to_owned()], 0).expand(plan)
 }
 
 fn partitioned_groups(node: &PlanNode, expander: &mut Expander) -> Result<Option<PlanNode>> {

@@ -8,11 +8,14 @@
 //! Partition       rows -> (pid, collection of its rows)
 //! Materialize     rows -> one collection of all rows
 //! RowScan         collections -> their rows
+//! Build           rows -> a hash table of them
+//! Probe           rows, table -> pairs, or rows with or without a match
 //! ```
 //!
 //! A *tuple* is a row that holds collections. A *collection* is a value of type ARRAY(ROW): rows as
-//! a value. Joins, aggregations and sorts are sub-operators as they are; a hash join of two
-//! partitioned inputs is a [`NestedMap`] of a join over a [`Zip`] of [`Partition`]s.
+//! a value. Aggregations, sorts, filters and projections are sub-operators as they are
+//! ([`crate::expand::sub_operator_name`]). A hash join is a [`Probe`] over a [`Build`]; one of two
+//! partitioned inputs is a [`NestedMap`] of it over a [`Zip`] of [`Partition`]s.
 //!
 //! Source: Modularis: Modular Relational Analytics over Heterogeneous Distributed Platforms,
 //! Koutsoukos and others, VLDB 2021, section 3.
@@ -20,6 +23,7 @@
 mod nested_map;
 mod parameter;
 mod partition;
+mod probe;
 mod row_scan;
 mod zip;
 #[cfg(test)]
@@ -28,6 +32,7 @@ mod tests;
 pub use nested_map::NestedMap;
 pub use parameter::Parameter;
 pub use partition::{Histogram, Partition, PartitionFunction};
+pub use probe::{Build, Probe};
 pub use row_scan::{Materialize, RowScan};
 pub use zip::Zip;
 
@@ -66,6 +71,10 @@ pub enum SubOperator {
     Materialize(Materialize),
     /// Returns the rows of collections.
     RowScan(RowScan),
+    /// Makes a hash table.
+    Build(Build),
+    /// Looks rows up in a hash table.
+    Probe(Box<Probe>),
 }
 
 impl SubNode {
@@ -97,6 +106,8 @@ impl SubOperator {
             SubOperator::Partition(_) => "Partition",
             SubOperator::Materialize(_) => "Materialize",
             SubOperator::RowScan(_) => "RowScan",
+            SubOperator::Build(_) => "Build",
+            SubOperator::Probe(_) => "Probe",
         }
     }
 
@@ -114,6 +125,8 @@ impl SubOperator {
             SubOperator::Partition(it) => it.schema(inputs),
             SubOperator::Materialize(it) => it.schema(inputs),
             SubOperator::RowScan(it) => it.schema(inputs),
+            SubOperator::Build(it) => it.schema(inputs),
+            SubOperator::Probe(it) => it.schema(inputs),
         }
     }
 }
@@ -128,9 +141,20 @@ impl fmt::Display for SubOperator {
             SubOperator::Histogram(it) => write!(f, " {}", it.function),
             SubOperator::Partition(it) => write!(f, " {}", it.function),
             SubOperator::RowScan(it) => write!(f, " #{}", it.column),
+            SubOperator::Build(it) => write!(f, " {}", columns(&it.keys)),
+            SubOperator::Probe(it) => {
+                write!(f, " {} {}", it.kind, columns(&it.keys))?;
+                it.filter.iter().try_for_each(|it| write!(f, " filter={it}"))
+            }
             SubOperator::Zip(_) | SubOperator::Materialize(_) => Ok(()),
         }
     }
+}
+
+/// Columns in plans.
+fn columns(columns: &[usize]) -> String {
+    let columns: Vec<String> = columns.iter().map(|it| format!("#{it}")).collect();
+    columns.join(", ")
 }
 
 /// The type of collections of rows with these columns.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 use volley_exec::{
     DriverTimeline, MemorySample, OperatorCounts, OperatorStatistics, TaskStatistics, TaskTimeline,
 };
-use volley_plan::{PlanNode, PlanNodeId};
+use volley_plan::{PlanNode, PlanNodeId, expand::sub_operator_name};
 
 /// The counter of bytes that operators spilled.
 pub(crate) const BYTES_SPILLED: &str = volley_state::spill::SPILLED_BYTES;
@@ -97,6 +97,20 @@ impl QueryProfile {
             });
             let (depth, repeated) = (visit.depth, visit.repeated);
             profile.lines.push(TreeLine { node: position, depth, repeated });
+        }
+        profile
+    }
+
+    /// The profile of a plan whose nodes are named as sub-operators are.
+    pub fn of_sub_operators(plan: &PlanNode) -> QueryProfile {
+        let mut profile = QueryProfile::of_plan(plan, &[]);
+        let names: HashMap<_, _> =
+            plan.walk().iter().map(|it| (it.node.id(), sub_operator_name(it.node))).collect();
+        for node in &mut profile.nodes {
+            let Some(name) = names.get(&node.id) else { continue };
+            let details = node.label.strip_prefix(&node.kind).unwrap_or_default();
+            node.label = format!("{name}{details}");
+            node.kind = (*name).to_owned();
         }
         profile
     }

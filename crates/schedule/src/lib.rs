@@ -7,18 +7,26 @@
 //!                              last fragment: one task ── next ──> rows
 //! ```
 //!
-//! Read [`DistributedQuery`] first. Invariants: all fragments run at once; the first real cause of
-//! a failure ends all tasks and is what the caller gets; no task outlives the query. This crate
-//! does not know SQL or any platform but the threads of this process.
+//! Read [`DistributedQuery`] first, then [`Platform`] for queries of several processes. Invariants:
+//! all fragments run at once; the first real cause of a failure ends all tasks and is what the
+//! caller gets; no task outlives the query. This crate does not know SQL or any platform but the
+//! threads of this process.
 
+mod processes;
+mod spec;
 mod outcome;
 mod splits;
 mod start;
 mod statistics;
+mod process_statistics;
 mod query;
+mod partial_query;
 #[cfg(test)]
 mod tests;
 
+pub use partial_query::PartialQuery;
+pub use processes::{FailureListener, Platform, ProcessEnd, Processes, TaskNumbers};
 pub use query::DistributedQuery;
+pub use spec::QuerySpec;
 pub use start::DistributedConfig;
 pub use statistics::{EdgeStatistics, QueryStatistics};

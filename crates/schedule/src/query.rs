@@ -2,6 +2,7 @@
 
 use crate::{
     outcome::Outcome,
+    process_statistics::ProcessStatistics,
     splits::SplitFeed,
     statistics::{QueryStatistics, edges},
 };
@@ -68,7 +69,8 @@ impl DistributedQuery {
         self.root.poll_next(waker).map(|it| self.finish(it))
     }
 
-    /// What stops, pauses and resumes all tasks from another thread.
+    /// What stops, pauses and resumes all tasks of this process from another thread. Stopping ends
+    /// the query in the other processes, too.
     pub fn handle(&self) -> TaskHandle {
         TaskHandle::of_all([&self.root].into_iter().chain(self.others()).map(Task::handle))
     }
@@ -78,15 +80,14 @@ impl DistributedQuery {
         &self.plan
     }
 
-    /// What every operator of every task did so far, and what crossed the exchanges.
+    /// What every operator of every task did, and what crossed the exchanges: so far in this
+    /// process, and in others when the query has ended.
     pub fn statistics(&self) -> QueryStatistics {
-        let fragments = self.fragments.iter();
-        let tasks =
-            |it: &RunningFragment| TaskStatistics::of_tasks(it.tasks.iter().map(Task::statistics));
-        let edges = fragments.clone().map(|it| edges(&it.outputs)).chain([Vec::new()]);
-        let edges = edges.collect();
-        let fragments = fragments.map(tasks).chain([self.root.statistics()]).collect();
-        QueryStatistics { fragments, edges }
+        let mut own = process_statistics(&self.fragments);
+        own.fragments.push(self.root.statistics());
+        own.edges.push(Vec::new());
+        self.outcome.statistics_of_others().into_iter().for_each(|it| own.add(it));
+        own.into_query()
     }
 
     fn others(&self) -> impl Iterator<Item = &Task> {
@@ -104,7 +105,18 @@ impl DistributedQuery {
         // Other tasks have nothing left to do: no further row is needed.
         self.outcome.token().cancel();
         self.others().for_each(Task::wait_idle);
+        self.outcome.end_others();
         result.map_err(|it| self.outcome.cause(it))
+    }
+}
+
+/// What the tasks of these fragments did so far.
+pub(crate) fn process_statistics(fragments: &[RunningFragment]) -> ProcessStatistics {
+    let tasks =
+        |it: &RunningFragment| TaskStatistics::of_tasks(it.tasks.iter().map(Task::statistics));
+    ProcessStatistics {
+        fragments: fragments.iter().map(tasks).collect(),
+        edges: fragments.iter().map(|it| edges(&it.outputs)).collect(),
     }
 }
 
@@ -112,5 +124,6 @@ impl Drop for DistributedQuery {
     fn drop(&mut self) {
         // All at once: tasks that are dropped one by one would wait for each other.
         self.outcome.token().cancel();
+        self.outcome.processes().cancel();
     }
 }

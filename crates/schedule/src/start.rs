@@ -1,8 +1,9 @@
 //! Starts the tasks of a distributed plan.
 
 use crate::{
-    DistributedQuery,
+    DistributedQuery, PartialQuery, Processes, TaskNumbers,
     outcome::{Outcome, ReportedOutput},
+    processes::Threads,
     query::RunningFragment,
     splits::SplitFeed,
 };
@@ -12,7 +13,7 @@ use std::{
 };
 use volley_connector::{ScanRequest, SplitSource};
 use volley_error::{Error, Result};
-use volley_exchange::{EdgeId, InProcessHub, Lane, ProducerId, StreamId, TaskId, Transport};
+use volley_exchange::{EdgeId, Lane, ProducerId, StreamId, TaskId, Transport};
 use volley_exec::{Executor, Task, TaskConfig, TaskPorts, TaskSource};
 use volley_function::QueryConstants;
 use volley_operators::{
@@ -51,10 +52,9 @@ pub struct DistributedConfig {
 pub(crate) struct Starter<'a> {
     config: &'a DistributedConfig,
     executor: &'a Executor,
-    hub: InProcessHub,
+    processes: Arc<dyn Processes>,
     outcome: Arc<Outcome>,
-    /// The number of the first task of each fragment.
-    first_tasks: Vec<usize>,
+    numbers: TaskNumbers,
     budget_bytes: usize,
 }
 
@@ -69,40 +69,108 @@ impl DistributedConfig {
 }
 
 impl DistributedQuery {
-    /// Starts all tasks.
+    /// Starts all tasks on the threads of this process.
     ///
     /// # Errors
     ///
     /// As [`Task::start`]; internal: fragments that do not match.
     pub fn start(config: &DistributedConfig, executor: &Executor) -> Result<DistributedQuery> {
-        let outcome = Outcome::new(config.task.query.cancellation.child());
-        let mut first_tasks = Vec::new();
-        let mut tasks = 0;
-        for fragment in &config.plan.fragments {
-            first_tasks.push(tasks);
-            tasks += config.tasks_of(fragment);
-        }
-        let budget_bytes = queue_bytes(&config.task.pool, BUFFER_BYTES_MAX) / config.tasks.max(1);
-        let budget_bytes = budget_bytes.max(BUFFER_BYTES_MIN);
-        let (hub, outcome_of_query) = (InProcessHub::default(), Arc::clone(&outcome));
-        let starter = Starter { config, executor, hub, outcome, first_tasks, budget_bytes };
-        let mut running = Vec::new();
-        for id in 0..config.plan.fragments.len() {
-            match starter.fragment(id) {
-                Ok(fragment) => running.push(fragment),
-                Err(error) => {
-                    outcome_of_query.token().cancel();
-                    let cause = outcome_of_query.cause(error);
-                    drop(running);
-                    return Err(cause);
-                }
-            }
-        }
-        DistributedQuery::new(running, outcome_of_query, Arc::clone(&config.plan))
+        DistributedQuery::start_on(config, Arc::new(Threads::default()), executor)
+    }
+
+    /// Starts the tasks of process 0, which answers the query. The others have begun it.
+    ///
+    /// # Errors
+    ///
+    /// As [`DistributedQuery::start`]; the query has then ended in all processes.
+    pub fn start_on(
+        config: &DistributedConfig,
+        processes: Arc<dyn Processes>,
+        executor: &Executor,
+    ) -> Result<DistributedQuery> {
+        let starter = Starter::new(config, processes, executor);
+        let outcome = Arc::clone(&starter.outcome);
+        let running = starter.all(Starter::fragment)?;
+        DistributedQuery::new(running, outcome, Arc::clone(&config.plan))
     }
 }
 
-impl Starter<'_> {
+impl PartialQuery {
+    /// Starts the tasks of a process that does not answer the query.
+    ///
+    /// # Errors
+    ///
+    /// As [`DistributedQuery::start`].
+    pub fn start(
+        config: &DistributedConfig,
+        processes: Arc<dyn Processes>,
+        executor: &Executor,
+    ) -> Result<PartialQuery> {
+        let starter = Starter::new(config, processes, executor);
+        let outcome = Arc::clone(&starter.outcome);
+        let mut scans = BTreeMap::new();
+        let fragments = starter.all(|starter, id| {
+            let fragment = starter.config.plan.fragments.get(id).ok_or_else(mismatch)?;
+            let mut running = RunningFragment::default();
+            if fragment.tasks == TaskCount::All {
+                let added = scans_of(&fragment.plan);
+                starter.start_tasks(id, &added, &mut running)?;
+                for (task, scan) in
+                    running.tasks.iter().flat_map(|it| added.iter().map(move |scan| (it, scan)))
+                {
+                    scans.insert((EdgeId(id as u32), *scan), task.split_receiver(*scan)?);
+                }
+            }
+            Ok(running)
+        })?;
+        Ok(PartialQuery::new(fragments, scans, outcome))
+    }
+}
+
+/// The table scans of a plan.
+fn scans_of(plan: &PlanNode) -> BTreeSet<PlanNodeId> {
+    let scan = |it: &PlanNode| match it {
+        PlanNode::TableScan(scan) => Some(scan.node_id),
+        _ => None,
+    };
+    plan.walk().into_iter().filter_map(|it| scan(it.node)).collect()
+}
+
+impl<'a> Starter<'a> {
+    fn new(
+        config: &'a DistributedConfig,
+        processes: Arc<dyn Processes>,
+        executor: &'a Executor,
+    ) -> Starter<'a> {
+        let token = config.task.query.cancellation.child();
+        let outcome = Outcome::new(token, Arc::clone(&processes));
+        let numbers = TaskNumbers::new(&config.plan, config.tasks);
+        let budget_bytes = queue_bytes(&config.task.pool, BUFFER_BYTES_MAX) / config.tasks.max(1);
+        let budget_bytes = budget_bytes.max(BUFFER_BYTES_MIN);
+        Starter { config, executor, processes, outcome, numbers, budget_bytes }
+    }
+
+    /// Starts all fragments, or none.
+    fn all(
+        &self,
+        mut start: impl FnMut(&Starter<'a>, usize) -> Result<RunningFragment>,
+    ) -> Result<Vec<RunningFragment>> {
+        let mut running = Vec::new();
+        for id in 0..self.config.plan.fragments.len() {
+            match start(self, id) {
+                Ok(fragment) => running.push(fragment),
+                Err(error) => {
+                    self.outcome.fail(error.clone());
+                    self.outcome.token().cancel();
+                    drop(running);
+                    self.outcome.end_others();
+                    return Err(self.outcome.cause(error));
+                }
+            }
+        }
+        Ok(running)
+    }
+
     fn fragment(&self, id: usize) -> Result<RunningFragment> {
         let fragment = self.config.plan.fragments.get(id).ok_or_else(mismatch)?;
         let count = self.config.tasks_of(fragment);
@@ -111,9 +179,30 @@ impl Starter<'_> {
             _ => self.list_splits(&fragment.plan)?,
         };
         let mut running = RunningFragment::default();
-        for number in 0..count {
-            let ports = self.ports(id, fragment, number, scans.keys().copied().collect())?;
-            let (ports, output) = ports;
+        self.start_tasks(id, &scans.keys().copied().collect(), &mut running)?;
+        for (scan, source) in scans {
+            let mut own = running.tasks.iter();
+            let receivers = (0..count).map(|number| match self.processes.has_task(number) {
+                true => own.next().ok_or_else(mismatch)?.split_receiver(scan),
+                false => self.processes.scan_of(self.numbers.task(id, number)?, scan),
+            });
+            let receivers = receivers.collect::<Result<Vec<_>>>()?;
+            running.feeds.push(SplitFeed::start(source, receivers, &self.outcome));
+        }
+        Ok(running)
+    }
+
+    /// Starts the tasks of a fragment that run in this process; the splits of `scans` are added.
+    fn start_tasks(
+        &self,
+        id: usize,
+        scans: &BTreeSet<PlanNodeId>,
+        running: &mut RunningFragment,
+    ) -> Result<()> {
+        let fragment = self.config.plan.fragments.get(id).ok_or_else(mismatch)?;
+        let numbers = 0..self.config.tasks_of(fragment);
+        for number in numbers.filter(|it| self.processes.has_task(*it)) {
+            let (ports, output) = self.ports(id, fragment, number, scans.clone())?;
             let config = TaskConfig {
                 plan: Arc::clone(&fragment.plan),
                 query: Arc::new(QueryConstants {
@@ -126,12 +215,7 @@ impl Starter<'_> {
             running.tasks.push(Task::start(config, self.executor)?);
             running.outputs.extend(output);
         }
-        for (scan, source) in scans {
-            let receivers = running.tasks.iter().map(|it| it.split_receiver(scan));
-            let receivers = receivers.collect::<Result<Vec<_>>>()?;
-            running.feeds.push(SplitFeed::start(source, receivers, &self.outcome));
-        }
-        Ok(running)
+        Ok(())
     }
 
     /// The splits of the scans of a fragment that several tasks run.
@@ -167,8 +251,8 @@ impl Starter<'_> {
         number: usize,
         added_splits: BTreeSet<PlanNodeId>,
     ) -> Result<(TaskPorts, Option<Arc<PageOutput>>)> {
-        let task = TaskId((self.first_tasks[id] + number) as u32);
-        let transport: Arc<dyn Transport> = Arc::new(self.hub.transport(task));
+        let task = self.numbers.task(id, number)?;
+        let transport = self.processes.transport(task);
         let mut sources: BTreeMap<PlanNodeId, Arc<dyn TaskSource>> = BTreeMap::new();
         for visit in fragment.plan.walk() {
             if let PlanNode::PageSource(node) = visit.node {
@@ -243,7 +327,7 @@ impl Starter<'_> {
     fn streams(&self, node: &PageSourceNode, number: usize) -> Result<Vec<StreamId>> {
         let FragmentId(sender) = node.fragment;
         let fragment = self.config.plan.fragments.get(sender as usize).ok_or_else(mismatch)?;
-        let first_task = *self.first_tasks.get(sender as usize).ok_or_else(mismatch)?;
+        let first_task = self.numbers.task(sender as usize, 0)?;
         let edges = self.edges(fragment)?;
         let output = node.output as usize;
         let edge = edges.get(output).ok_or_else(mismatch)?;
@@ -251,7 +335,7 @@ impl Starter<'_> {
         let lane = Lane((first_lane + number.min(edge.lanes() - 1)) as u32);
         let stream = |sending: usize| StreamId {
             producer: ProducerId {
-                task: TaskId((first_task + sending) as u32),
+                task: TaskId(first_task.0 + sending as u32),
                 edge: EdgeId(sender),
             },
             lane,

@@ -35,33 +35,56 @@ impl EdgeStatistics {
     }
 }
 
+/// What crossed an exchange, by the number of the reading task.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EdgeLanes {
+    pub(crate) total: LaneSize,
+    pub(crate) rows: Vec<u64>,
+}
+
+impl EdgeLanes {
+    pub(crate) fn add(&mut self, other: &EdgeLanes) {
+        add_sizes(&mut self.total, &other.total);
+        self.rows.resize(self.rows.len().max(other.rows.len()), 0);
+        self.rows.iter_mut().zip(&other.rows).for_each(|(own, rows)| *own += rows);
+    }
+}
+
+impl EdgeStatistics {
+    pub(crate) fn of(lanes: &EdgeLanes) -> EdgeStatistics {
+        EdgeStatistics {
+            total: lanes.total,
+            rows_max: lanes.rows.iter().copied().max().unwrap_or(0),
+            lanes: lanes.rows.len(),
+        }
+    }
+}
+
 /// The outputs of a fragment, over its tasks.
-pub(crate) fn edges(tasks: &[Arc<PageOutput>]) -> Vec<EdgeStatistics> {
-    let mut edges: Vec<(LaneSize, Vec<u64>)> = Vec::new();
+pub(crate) fn edges(tasks: &[Arc<PageOutput>]) -> Vec<EdgeLanes> {
+    let mut edges: Vec<EdgeLanes> = Vec::new();
     for task in tasks {
-        for (output, lanes) in task.statistics().into_iter().enumerate() {
-            if edges.len() <= output {
-                edges.push((LaneSize::default(), vec![0; lanes.len()]));
-            }
-            let (total, rows) = &mut edges[output];
-            for (lane, size) in lanes.iter().enumerate() {
-                total.pages += size.pages;
-                total.rows += size.rows;
-                total.bytes += size.bytes;
-                total.sent_bytes += size.sent_bytes;
-                total.overflow_bytes += size.overflow_bytes;
-                if let Some(rows) = rows.get_mut(lane) {
-                    *rows += size.rows;
-                }
+        let outputs = task.statistics().into_iter().map(|lanes| {
+            let mut total = LaneSize::default();
+            lanes.iter().for_each(|it| add_sizes(&mut total, it));
+            EdgeLanes { total, rows: lanes.iter().map(|it| it.rows).collect() }
+        });
+        for (output, lanes) in outputs.enumerate() {
+            match edges.get_mut(output) {
+                Some(edge) => edge.add(&lanes),
+                None => edges.push(lanes),
             }
         }
     }
-    let edge = |(total, rows): (LaneSize, Vec<u64>)| EdgeStatistics {
-        total,
-        rows_max: rows.iter().copied().max().unwrap_or(0),
-        lanes: rows.len(),
-    };
-    edges.into_iter().map(edge).collect()
+    edges
+}
+
+fn add_sizes(total: &mut LaneSize, size: &LaneSize) {
+    total.pages += size.pages;
+    total.rows += size.rows;
+    total.bytes += size.bytes;
+    total.sent_bytes += size.sent_bytes;
+    total.overflow_bytes += size.overflow_bytes;
 }
 
 impl QueryStatistics {

@@ -15,6 +15,8 @@ pub enum ExplainForm {
     Plan,
     /// The plan cut into the fragments that tasks run.
     Distributed,
+    /// The plan as sub-operators.
+    SubOperators,
     /// The plan, after it ran, with what happened.
     Analyze,
 }

@@ -14,6 +14,7 @@ use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
 use volley_function::{BindAggregate, BindCast, BindScalar, FunctionDoc, Registry};
 use volley_io::{FileSystem, FileSystems, IoRuntime};
 use volley_plan::{CustomNode, CustomNodes, CustomPlanNode};
+use volley_schedule::Platform;
 use volley_types::custom::{CustomType, MakeType};
 
 /// Collects what a session knows beside the tables: functions, types, operators.
@@ -46,6 +47,7 @@ pub struct SessionBuilder {
     files: FileSystems,
     openers: Openers,
     sinks: SinkRegistry,
+    platform: Option<Arc<dyn Platform>>,
     error: Option<Error>,
 }
 
@@ -64,6 +66,7 @@ impl Default for SessionBuilder {
             files: FileSystems::default(),
             openers: openers(),
             sinks: SinkRegistry::default(),
+            platform: None,
             error: None,
         }
     }
@@ -218,6 +221,13 @@ impl SessionBuilder {
         self.files.runtime()
     }
 
+    /// Runs queries in the processes of a platform. Each fragment of a query has one task in each
+    /// process, and `SET tasks` changes nothing.
+    pub fn platform(mut self, platform: Arc<dyn Platform>) -> SessionBuilder {
+        self.platform = Some(platform);
+        self
+    }
+
     /// Changes the registry of functions and types in any way; nothing is checked.
     pub fn extend(mut self, extend: impl FnOnce(&mut Registry)) -> SessionBuilder {
         extend(&mut self.registry);
@@ -245,6 +255,7 @@ impl SessionBuilder {
                 table_functions: self.table_functions,
                 openers: self.openers,
                 sinks: self.sinks,
+                platform: self.platform,
             }),
         }
     }

@@ -1,34 +1,39 @@
 //! Runs a plan as several tasks (`SET tasks`).
 
-use crate::{Settings, planning::PlannedTables, settings::ExchangePages};
-use std::{fmt::Write, sync::Arc};
+use crate::{Session, Settings, planning::PlannedTables, settings::ExchangePages};
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use volley_connector::TableProvider;
-use volley_error::Result;
+use volley_error::{ErrorKind, Result};
 use volley_exec::{TaskConfig, TaskTimeline};
 use volley_memory::format_bytes;
 use volley_operators::PageEncoding;
 use volley_optimizer::DistributionContext;
-use volley_plan::{DistributedPlan, FragmentId, PlanNode, TableHandle};
+use volley_plan::{DistributedPlan, FragmentId, PlanNode, TableHandle, TaskCount};
 use volley_profile::QueryProfile;
-use volley_schedule::{DistributedConfig, EdgeStatistics, QueryStatistics};
-use volley_wire::{ArrowFormat, NativeFormat};
+use volley_schedule::{DistributedConfig, EdgeStatistics, QuerySpec, QueryStatistics};
+use volley_wire::{ArrowFormat, NativeFormat, PageFormat};
 
-/// The fragments of a plan under these settings; a single one if it is not distributed.
+/// The fragments of a plan in this session; a single one if it is not distributed.
 pub(crate) fn fragments(
+    session: &Session,
     plan: &Arc<PlanNode>,
     tables: &PlannedTables,
-    settings: &Settings,
 ) -> Result<DistributedPlan> {
+    let settings = session.settings();
+    let is_everywhere = |handle: &TableHandle| {
+        session.platform.is_none() || tables.table(handle).is_ok_and(|it| it.definition().is_some())
+    };
     let table_rows = |handle: &TableHandle| {
         // Statistics that cannot be read are unknown here; the scan reports why.
         tables.table(handle).ok()?.statistics().ok()?.rows
     };
     let context = DistributionContext {
-        tasks: settings.tasks,
+        tasks: session.tasks(),
         table_rows: &table_rows,
+        is_everywhere: &is_everywhere,
         disabled_rules: &settings.disabled_rules,
     };
-    match settings.tasks {
+    match session.tasks() {
         0 | 1 => DistributedPlan::cut(plan),
         _ => DistributedPlan::cut(&volley_optimizer::distribute(plan, &context)?),
     }
@@ -52,6 +57,58 @@ pub(crate) fn config(
             ExchangePages::Arrow => PageEncoding::Bytes(Arc::new(ArrowFormat)),
         },
         page_bytes: settings.exchange_page_bytes,
+    }
+}
+
+/// What the other processes of the platform need to run a query; `None` if they cannot, since a
+/// node, or a type, has no bytes: then this process runs it alone.
+///
+/// # Errors
+///
+/// As [`QuerySpec::to_bytes`].
+pub(crate) fn spec(
+    plan: &Arc<DistributedPlan>,
+    tables: &PlannedTables,
+    config: &DistributedConfig,
+) -> Result<Option<(QuerySpec, Vec<u8>)>> {
+    let mut definitions = BTreeMap::new();
+    for fragment in &plan.fragments {
+        let types: Vec<_> = fragment.plan.schema().types().cloned().collect();
+        let has_bytes = fragment.outputs.is_empty() || NativeFormat::Plain.writer(&types).is_ok();
+        if !has_bytes {
+            return Ok(None);
+        }
+        if fragment.tasks == TaskCount::One {
+            continue;
+        }
+        for visit in fragment.plan.walk() {
+            let PlanNode::TableScan(scan) = visit.node else { continue };
+            let Some(definition) = tables.table(&scan.table)?.definition() else {
+                return Ok(None);
+            };
+            let key = (scan.table.connector.clone(), scan.table.table.clone());
+            definitions.insert(key, definition);
+        }
+    }
+    let task = &config.task;
+    let spec = QuerySpec {
+        plan: Arc::clone(plan),
+        tables: definitions
+            .into_iter()
+            .map(|((connector, table), it)| (TableHandle { connector, table }, it))
+            .collect(),
+        tasks: config.tasks,
+        page_bytes: config.page_bytes,
+        batch_rows: task.batch_rows,
+        dynamic_filters: task.dynamic_filters,
+        spill_always: task.spill_always,
+        now_micros: task.query.now_micros,
+        time_zone: task.query.time_zone.clone(),
+    };
+    match spec.to_bytes() {
+        Ok(bytes) => Ok(Some((spec, bytes))),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
 };
 use volley_catalog::Turn;
 use volley_error::{Error, Result};
+use volley_plan::expand::sub_operators;
 use volley_profile::QueryProfile;
 use volley_sql::{ExplainForm, ExplainFormat, Statement};
 use volley_types::Schema;
@@ -61,9 +62,15 @@ pub(crate) fn explain(
             profile.version = env!("CARGO_PKG_VERSION").to_owned();
             rendered(&profile, format)
         }
+        ExplainForm::SubOperators => {
+            let plan = sub_operators(&planned.plan)?;
+            let mut profile = QueryProfile::of_sub_operators(&plan);
+            profile.statement = planned.statement.to_string();
+            profile.version = env!("CARGO_PKG_VERSION").to_owned();
+            rendered(&profile, format)
+        }
         ExplainForm::Distributed => {
-            let settings = session.settings();
-            distribution::fragments(&planned.plan, &planned.tables, &settings)?.to_string()
+            distribution::fragments(session, &planned.plan, &planned.tables)?.to_string()
         }
     };
     Ok(ResultStream::of_lines("plan", &text))

@@ -107,6 +107,8 @@ pub use volley_memory::{
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
 /// What a query did, and how it is shown.
 pub use volley_profile::{ProfileNode, QueryProfile, RunProfile};
+/// What platforms are written against.
+pub use volley_schedule as schedule;
 pub use volley_sql::{ParsedStatement, parse, split};
 /// What operators keep rows in.
 pub use volley_state as state;

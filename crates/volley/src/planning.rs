@@ -19,6 +19,7 @@ use volley_plan::{PlanNode, PlanNodeId, TableHandle, ValuesNode};
 use volley_types::Schema;
 
 /// A plan and the tables that it names.
+#[derive(Clone)]
 pub(crate) struct Planned {
     pub(crate) plan: Arc<PlanNode>,
     pub(crate) tables: Arc<PlannedTables>,
@@ -116,7 +117,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         column_ids: &cx.column_ids,
         tables: Arc::clone(&cx.catalog) as _,
         // Tasks share work as drivers do: groups are aggregated in steps.
-        drivers: if settings.tasks > 1 { settings.drivers().max(2) } else { settings.drivers() },
+        drivers: if session.tasks() > 1 { settings.drivers().max(2) } else { settings.drivers() },
         disabled_rules: settings.disabled_rules,
         always_merges_joins: settings.always_merges_joins,
         always_cascades_sets: settings.always_cascades_sets,

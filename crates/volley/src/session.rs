@@ -33,6 +33,7 @@ use volley_function::{QueryConstants, Registry};
 use volley_io::FileSystems;
 use volley_memory::{CancellationToken, Deadline, Pool, spill::SpillSpace, with_cancellation};
 use volley_plan::{CustomNodes, PlanNode};
+use volley_schedule::Platform;
 use volley_sql::ParsedStatement;
 use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
@@ -98,6 +99,8 @@ pub struct Session {
     prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
     /// Progress and profiles of its queries.
     pub(crate) profiles: Arc<Profiles>,
+    /// The processes that run its queries; `None`: this one.
+    pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
 /// What a builder collected for a session.
@@ -110,6 +113,7 @@ pub(crate) struct SessionParts {
     pub(crate) table_functions: BTreeMap<String, TableFunction>,
     pub(crate) openers: Openers,
     pub(crate) sinks: SinkRegistry,
+    pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
 impl Session {
@@ -140,6 +144,7 @@ impl Session {
     pub(crate) fn of_parts(parts: SessionParts) -> Result<Session> {
         let SessionParts { settings, registry, lowerings, custom_nodes, files, openers, .. } =
             parts;
+        let platform = parts.platform;
         let (mut table_functions, mut sinks) = (parts.table_functions, parts.sinks);
         let files_sink: Arc<dyn SinkFactory> = Arc::new(FileSinkFactory { files: files.clone() });
         for (name, _) in FileFormat::SINKS {
@@ -178,6 +183,7 @@ impl Session {
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
             profiles: Arc::default(),
+            platform,
         })
     }
 
@@ -221,6 +227,7 @@ impl Session {
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
             profiles: Arc::default(),
+            platform: self.platform.clone(),
         }
     }
 

@@ -39,6 +39,7 @@ const CRATES: &[(&str, char)] = &[
     ("sim", LEAF),
     ("tpch", LEAF),
     ("connector-tpch", LEAF),
+    ("platform-mpi", LEAF),
     ("sql", FRONT),
     ("catalog", FRONT),
     ("optimizer", FRONT),
@@ -86,6 +87,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 /// The crates of ours that each example uses.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("examples/extension", &["volley"]),
+    ("examples/join", &["volley", "plan"]),
     (
         "examples/state",
         &["connector", "error", "exec", "function", "memory", "plan", "state", "types", "vector"],

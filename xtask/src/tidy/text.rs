@@ -14,6 +14,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/cli/src/allocator",
     "crates/kernels/",
     "crates/memory/",
+    "crates/platform-mpi/src/mpi",
     "crates/python/src/capsule",
     "crates/python/src/waiting",
     "crates/vector/",

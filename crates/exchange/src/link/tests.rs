@@ -61,5 +61,6 @@ fn a_network_with_every_fault_passes_and_each_fault_happens_often() {
     });
     assert_eq!(found, Ok(()), "{}", found.clone().unwrap_err());
     let counts = *counts.lock().unwrap();
+    println!("{counts:?}");
     assert!(counts.least() >= 100, "{counts:?}");
 }

@@ -66,6 +66,31 @@ fn a_radix_join_composed_of_sub_operators_is_the_hash_join() {
 }
 
 #[test]
+fn a_probe_of_a_table_is_the_hash_join() {
+    for (left, right) in [(0, 0), (0, 40), (1, 0), (300, 40), (40, 300)] {
+        let tables = tables(left, right, Manners::Flat);
+        for kind in KINDS {
+            let (rows, build) = (tables.scan("t"), tables.scan("u"));
+            let plain = rows.clone().hash_join(kind, build.clone(), &[("#0", "#0")]);
+            let composed = rows.probe(kind, &["#0"], build.build_table(&["#0"]));
+            check_same(&composed, &plain, &tables);
+        }
+    }
+}
+
+#[test]
+fn parametrized_maps_know_the_tuple() {
+    let tables = tables(200, 0, Manners::Flat);
+    let composed = tables.scan("t").radix_partition(&["#0"], 0..3).nested_map(1, |tuple| {
+        let rows = tuple.clone().row_scan("#1");
+        rows.map_with(tuple, |c| Ok(vec![("pid", c.column("pid")?)]))
+            .reduce_by_key(&["pid"], &[("n", "count", &[])])
+    });
+    let plain = tables.scan("t").histogram(&["#0"], 0..3);
+    check_same(&composed, &plain, &tables);
+}
+
+#[test]
 fn a_partitioned_group_by_is_the_group_by() {
     for manners in Manners::WHOLE {
         for count in [0, 1, 3, 1000] {

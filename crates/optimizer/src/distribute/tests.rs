@@ -26,8 +26,12 @@ fn table_rows(table: &TableHandle) -> Option<u64> {
 fn plan_without(sql: &str, disabled: &[&str]) -> DistributedPlan {
     let plan = plan_for(sql, &[], 2).unwrap().lowered;
     let disabled_rules: BTreeSet<String> = disabled.iter().map(|it| (*it).to_owned()).collect();
-    let context =
-        DistributionContext { tasks: 4, table_rows: &table_rows, disabled_rules: &disabled_rules };
+    let context = DistributionContext {
+        tasks: 4,
+        table_rows: &table_rows,
+        is_everywhere: &|_| true,
+        disabled_rules: &disabled_rules,
+    };
     let plan = DistributedPlan::cut(&distribute(&plan, &context).unwrap()).unwrap();
     check(&plan);
     plan
@@ -157,10 +161,34 @@ fn exchanges_that_were_placed_by_hand_stay() {
         .exchange_tasks(TaskCount::All, |_| Ok(Routing::Gather))
         .build()
         .unwrap();
-    let context =
-        DistributionContext { tasks: 4, table_rows: &table_rows, disabled_rules: &BTreeSet::new() };
+    let context = DistributionContext {
+        tasks: 4,
+        table_rows: &table_rows,
+        is_everywhere: &|_| true,
+        disabled_rules: &BTreeSet::new(),
+    };
     let distributed = distribute(&by_hand, &context).unwrap();
     assert_eq!(distributed.to_string(), by_hand.to_string());
+}
+
+#[test]
+fn one_task_scans_a_table_that_is_in_one_process() {
+    let sql = "SELECT u.b, count(*) FROM s JOIN u ON s.a = u.a GROUP BY u.b";
+    let plan = plan_for(sql, &[], 2).unwrap().lowered;
+    let context = DistributionContext {
+        tasks: 4,
+        table_rows: &table_rows,
+        is_everywhere: &|it| it.table == "s",
+        disabled_rules: &BTreeSet::new(),
+    };
+    let plan = DistributedPlan::cut(&distribute(&plan, &context).unwrap()).unwrap();
+    for fragment in &plan.fragments {
+        let text = fragment.plan.to_string();
+        assert!(!text.contains("TableScan u") || fragment.tasks == TaskCount::One, "{plan}");
+        assert!(!text.contains("TableScan s") || fragment.tasks == TaskCount::All, "{plan}");
+    }
+    let text = plan.to_string();
+    assert!(text.contains("TableScan u") && text.contains("TableScan s"), "{plan}");
 }
 
 /// Fragments with the kinds of their nodes.

@@ -2,14 +2,15 @@
 
 use super::PlanBuilder;
 use crate::{
-    Columns, PlanNode,
+    Columns, JoinKind, PlanNode, Routing, TaskCount,
     sub::{
-        Histogram, Materialize, NestedMap, Parameter, Partition, PartitionFunction, RowScan,
-        SubNode, SubOperator, Zip,
+        Build, Histogram, Materialize, NestedMap, Parameter, Partition, PartitionFunction, Probe,
+        RowScan, SubNode, SubOperator, Zip,
     },
 };
 use std::{ops::Range, sync::Arc};
 use volley_error::Result;
+use volley_expression::Expr;
 
 impl PlanBuilder {
     /// Collects the rows of each partition by these bits of the hash of `keys`.
@@ -78,6 +79,107 @@ impl PlanBuilder {
         });
         let nested = plan(PlanBuilder { registry, node: tuple });
         self.sub(vec![nested], |_| Ok(SubOperator::NestedMap(NestedMap { id })))
+    }
+
+    /// Makes a hash table of the rows by `keys`, for [`PlanBuilder::probe`].
+    pub fn build_table(self, keys: &[&str]) -> PlanBuilder {
+        self.sub(Vec::new(), |columns| {
+            Ok(SubOperator::Build(Build { keys: columns.positions(keys)? }))
+        })
+    }
+
+    /// Looks the rows up by `keys` in a table of [`PlanBuilder::build_table`]. The kind says which
+    /// rows are returned, of either side.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use volley_function::Registry;
+    /// use volley_plan::{JoinKind, PlanBuilder};
+    /// use volley_types::Type;
+    ///
+    /// let registry = Arc::new(Registry::new());
+    /// let side = |name| PlanBuilder::new(&registry).values(&[(name, Type::BigInt)], Vec::new());
+    /// let plan = side("a").probe(JoinKind::Left, &["a"], side("b").build_table(&["b"]));
+    /// assert!(plan.build()?.to_string().starts_with("Probe left #0\n  Values\n  Build #0\n"));
+    /// # Ok::<(), volley_error::Error>(())
+    /// ```
+    pub fn probe(self, kind: JoinKind, keys: &[&str], table: PlanBuilder) -> PlanBuilder {
+        let all = self.schema().and_then(|rows| Ok(kind.schema(&rows, &table.schema()?)));
+        self.sub(vec![table], |columns| {
+            Ok(SubOperator::Probe(Box::new(Probe {
+                kind,
+                keys: columns.positions(keys)?,
+                nulls_equal: vec![false; keys.len()],
+                filter: None,
+                null_aware: false,
+                output: (0..all?.len()).collect(),
+            })))
+        })
+    }
+
+    /// Pairs every row with every row of `small`, which is held in memory.
+    pub fn cross(self, small: PlanBuilder) -> PlanBuilder {
+        self.nested_loop_join(JoinKind::Inner, small)
+    }
+
+    /// Computes named columns: another name for [`PlanBuilder::project`].
+    pub fn map<'a>(
+        self,
+        columns: impl FnOnce(&Columns) -> Result<Vec<(&'a str, Expr)>>,
+    ) -> PlanBuilder {
+        self.project(columns)
+    }
+
+    /// A parametrized map: computes named columns of each row and of the only row of `parameter`,
+    /// such as the tuple of the map around. The columns of the rows come first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use volley_function::Registry;
+    /// use volley_plan::PlanBuilder;
+    /// use volley_types::{Type, Value};
+    ///
+    /// let registry = Arc::new(Registry::new());
+    /// let rows = vec![vec![Value::BigInt(1)], vec![Value::BigInt(2)]];
+    /// let plan = PlanBuilder::new(&registry)
+    ///     .values(&[("n", Type::BigInt)], rows)
+    ///     .radix_partition(&["n"], 0..2)
+    ///     .nested_map(1, |tuple| {
+    ///         let rows = tuple.clone().row_scan("#1");
+    ///         rows.map_with(tuple, |c| Ok(vec![("n", c.column("n")?), ("pid", c.column("pid")?)]))
+    ///     });
+    /// assert_eq!(plan.schema()?.len(), 2);
+    /// # Ok::<(), volley_error::Error>(())
+    /// ```
+    pub fn map_with<'a>(
+        self,
+        parameter: PlanBuilder,
+        columns: impl FnOnce(&Columns) -> Result<Vec<(&'a str, Expr)>>,
+    ) -> PlanBuilder {
+        self.cross(parameter.enforce_single_row()).project(columns)
+    }
+
+    /// Aggregates all rows to one: (name, function, argument columns).
+    pub fn reduce(self, aggregates: &[(&str, &str, &[&str])]) -> PlanBuilder {
+        self.aggregate(&[], aggregates)
+    }
+
+    /// Aggregates the rows of each key: (name, function, argument columns).
+    pub fn reduce_by_key(self, keys: &[&str], aggregates: &[(&str, &str, &[&str])]) -> PlanBuilder {
+        self.aggregate(keys, aggregates)
+    }
+
+    /// Sorts: another name for [`PlanBuilder::order_by`].
+    pub fn sort(self, keys: &[&str]) -> PlanBuilder {
+        self.order_by(keys)
+    }
+
+    /// Aggregates the rows of all tasks, and gives every task the result: (name, function, argument
+    /// columns). The plan so far runs in all tasks.
+    pub fn all_reduce(self, aggregates: &[(&str, &str, &[&str])]) -> PlanBuilder {
+        self.exchange_tasks(TaskCount::All, |_| Ok(Routing::Gather))
+            .reduce(aggregates)
+            .exchange_tasks(TaskCount::One, |_| Ok(Routing::Broadcast))
     }
 
     fn sub(

@@ -51,11 +51,34 @@ Limit 1
 #[test]
 fn what_does_not_divide_by_keys_stays() {
     let all = ["radix_joins", "partitioned_groups"];
-    for plan in [
-        join(JoinKind::LeftAnti).null_aware(),
-        rows("a").aggregate(&[], &[]),
-        rows("a").distinct().shared(1),
-    ] {
+    for plan in [join(JoinKind::LeftAnti).null_aware(), rows("a").aggregate(&[], &[])] {
         assert_eq!(expanded(plan.clone(), &all), plan.build().unwrap().to_string());
     }
+}
+
+#[test]
+fn hash_joins_are_a_probe_of_a_table() {
+    let kinds = [JoinKind::Inner, JoinKind::RightAnti, JoinKind::LeftMark, JoinKind::Full];
+    for kind in kinds {
+        let text = expanded(join(kind), &["build_probe"]);
+        assert_eq!(
+            text,
+            format!("Probe {kind} #0\n  Values (NULL)\n  Build #0\n    Values (NULL)\n")
+        );
+    }
+    let plan = join(JoinKind::Inner).distinct().order_by(&["a"]).build().unwrap();
+    let shown = sub_operators(&plan).unwrap();
+    let names: Vec<_> = shown.walk().iter().map(|it| sub_operator_name(it.node)).collect();
+    assert_eq!(names, ["Sort", "ReduceByKey", "Probe", "Values", "Build", "Values"]);
+}
+
+#[test]
+fn shared_subplans_stay_shared() {
+    let shared = join(JoinKind::Inner).shared(1);
+    let plan = shared.clone().hash_join(JoinKind::Inner, shared, &[("a", "b")]);
+    let plan = sub_operators(&plan.build().unwrap()).unwrap();
+    plan.check(&Registry::new()).unwrap();
+    let visits = plan.walk();
+    let kinds = |kind: &str| visits.iter().filter(|it| it.node.kind() == kind).count();
+    assert_eq!((kinds("HashJoin"), kinds("Probe")), (0, 2), "{plan}");
 }

@@ -2,8 +2,8 @@
 
 use super::codec::{Codec, PlanReader, PlanWriter};
 use crate::sub::{
-    Histogram, Materialize, NestedMap, Parameter, Partition, PartitionFunction, RowScan, SubNode,
-    SubOperator, Zip,
+    Build, Histogram, Materialize, NestedMap, Parameter, Partition, PartitionFunction, Probe,
+    RowScan, SubNode, SubOperator, Zip,
 };
 use volley_error::Result;
 use volley_vector::save::corruption;
@@ -33,6 +33,8 @@ impl Codec for SubOperator {
             SubOperator::Partition(it) => to.tagged(4, &it.function),
             SubOperator::Materialize(Materialize) => to.tag(5),
             SubOperator::RowScan(it) => to.tagged(6, &it.column),
+            SubOperator::Build(it) => to.tagged(7, &it.keys),
+            SubOperator::Probe(it) => to.tagged(8, &**it),
         }
     }
 
@@ -45,7 +47,31 @@ impl Codec for SubOperator {
             4 => SubOperator::Partition(Partition { function: from.get()? }),
             5 => SubOperator::Materialize(Materialize),
             6 => SubOperator::RowScan(RowScan { column: from.get()? }),
+            7 => SubOperator::Build(Build { keys: from.get()? }),
+            8 => SubOperator::Probe(Box::new(from.get()?)),
             _ => return Err(corruption("unknown sub-operator")),
+        })
+    }
+}
+
+impl Codec for Probe {
+    fn write(&self, to: &mut PlanWriter) -> Result<()> {
+        to.put(&self.kind)?;
+        to.put(&self.keys)?;
+        to.put(&self.nulls_equal)?;
+        to.put(&self.filter)?;
+        to.put(&self.null_aware)?;
+        to.put(&self.output)
+    }
+
+    fn read(from: &mut PlanReader<'_>) -> Result<Probe> {
+        Ok(Probe {
+            kind: from.get()?,
+            keys: from.get()?,
+            nulls_equal: from.get()?,
+            filter: from.get()?,
+            null_aware: from.get()?,
+            output: from.get()?,
         })
     }
 }

@@ -42,6 +42,28 @@ fn sub_operators_are_printed_and_saved() {
 }
 
 #[test]
+fn probes_are_saved_and_need_a_table() {
+    let table = || rows("b").build_table(&["b"]);
+    for kind in [JoinKind::Left, JoinKind::RightSemi, JoinKind::LeftMark] {
+        let plan = rows("a").probe(kind, &["a"], table()).build().unwrap();
+        plan.check(&Registry::new()).unwrap();
+        let bytes = plan.to_bytes().unwrap();
+        let again = PlanNode::from_bytes(&bytes, &Registry::new()).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{plan:?}"));
+    }
+    let refused = [
+        rows("a").probe(JoinKind::Inner, &["a"], rows("b")),
+        rows("a").probe(JoinKind::Inner, &["s"], table()),
+        rows("a").probe(JoinKind::Inner, &["a", "s"], table()),
+        rows("a").probe(JoinKind::Inner, &[], rows("b").build_table(&[])),
+    ];
+    for plan in refused {
+        let checked = plan.build().unwrap().check(&Registry::new());
+        assert_eq!(checked.unwrap_err().kind(), ErrorKind::InvalidQuery);
+    }
+}
+
+#[test]
 fn the_columns_follow_from_the_inputs() {
     let names = |plan: PlanBuilder| {
         let fields = plan.schema().unwrap().fields;

@@ -7,6 +7,7 @@
 //! EXPLAIN (TYPE VALIDATE) statement                 whether it can be bound
 //! EXPLAIN (TYPE DISTRIBUTED) statement              the fragments of the plan
 //! EXPLAIN (DISTRIBUTED) statement                   the same
+//! EXPLAIN (SUBOPERATORS, FORMAT SVG) statement      the plan as sub-operators
 //! ```
 
 use super::command::Parsed;
@@ -26,6 +27,8 @@ pub(super) struct ExplainOptions {
     pub(super) validates: bool,
     /// DISTRIBUTED.
     pub(super) distributed: bool,
+    /// SUBOPERATORS.
+    pub(super) sub_operators: bool,
     /// FORMAT.
     pub(super) format: ExplainFormat,
 }
@@ -36,7 +39,7 @@ pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions>
     // What else begins with a parenthesis is a query.
     let is_option = |token: &Token| match token {
         Token::Word(word) => {
-            let names = ["ANALYZE", "DISTRIBUTED", "TYPE", "FORMAT"];
+            let names = ["ANALYZE", "DISTRIBUTED", "SUBOPERATORS", "TYPE", "FORMAT"];
             names.iter().any(|it| word.value.eq_ignore_ascii_case(it))
         }
         _ => false,
@@ -56,12 +59,16 @@ pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions>
     Ok(options)
 }
 
-/// `ANALYZE [TRUE | FALSE]`, `DISTRIBUTED`, `TYPE kind` or `FORMAT name`.
+/// `ANALYZE [TRUE | FALSE]`, `DISTRIBUTED`, `SUBOPERATORS`, `TYPE kind` or `FORMAT name`.
 fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
     let name = parser.parse_identifier()?.value.to_ascii_uppercase();
     if name == "ANALYZE" {
         options.analyze = !parser.parse_keyword(Keyword::FALSE);
         let _ = parser.parse_keyword(Keyword::TRUE);
+        return Ok(());
+    }
+    if name == "SUBOPERATORS" {
+        options.sub_operators = true;
         return Ok(());
     }
     if name == "DISTRIBUTED" {
@@ -89,7 +96,7 @@ fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
         ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
         ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED or VALIDATE", token),
         ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
-        _ => return parser.expected("ANALYZE, DISTRIBUTED, TYPE or FORMAT", token),
+        _ => return parser.expected("ANALYZE, DISTRIBUTED, SUBOPERATORS, TYPE or FORMAT", token),
     }
     Ok(())
 }

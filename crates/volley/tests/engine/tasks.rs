@@ -6,7 +6,7 @@ use volley::{ErrorKind, Session, Value};
 const ROWS: usize = 20_000;
 
 /// A session whose table `t` has several splits, and `u` a few rows.
-fn session(tasks: &str) -> Session {
+pub(crate) fn session(tasks: &str) -> Session {
     let session = Session::new().unwrap();
     session.set("threads", "2").unwrap();
     session.set("batch_rows", "256").unwrap();
@@ -26,7 +26,7 @@ fn session(tasks: &str) -> Session {
     session
 }
 
-fn values(session: &Session, sql: &str) -> Vec<Vec<Value>> {
+pub(crate) fn values(session: &Session, sql: &str) -> Vec<Vec<Value>> {
     let result = session.sql(sql).and_then(|it| it.collect_values());
     result.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
@@ -37,7 +37,7 @@ fn text(session: &Session, sql: &str) -> String {
 }
 
 /// Queries with one order of rows.
-const QUERIES: &[&str] = &[
+pub(crate) const QUERIES: &[&str] = &[
     "SELECT count(*), sum(n), min(s), avg(k) FROM t",
     "SELECT k, count(*), sum(n) FROM t GROUP BY k ORDER BY k",
     "SELECT k, count(DISTINCT s), string_agg(s, ',' ORDER BY n) FROM t WHERE n < 900 GROUP BY k \
