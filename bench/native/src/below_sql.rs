@@ -1,6 +1,7 @@
 //! Tables below SQL: rows loaded, then keys inserted, updated and looked up, one per transaction.
 //!
-//! Each tenth of the keys is timed, which shows whether the cost of a change grows with their number.
+//! Each tenth of the keys is timed, which shows whether the cost of a change grows with their
+//! number.
 
 use std::{path::Path, sync::Arc, thread, time::Instant};
 use volley_connector::{

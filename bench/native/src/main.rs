@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `FOLDER` gets a database of its own. On tmpfs a sync costs nothing, and the figures are those of
-//! the code. `bench/native/tables.py` runs `upserts` and `lookups` with DuckDB as the peer; their last
-//! line is JSON.
+//! the code. `bench/native/tables.py` runs `upserts` and `lookups` with DuckDB as the peer; their
+//! last line is JSON.
 
 mod below_sql;
 mod statements;

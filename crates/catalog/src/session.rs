@@ -179,8 +179,9 @@ impl SessionCatalog {
     }
 
     /// Changes a few rows of a table of a database, given by its lower-case name: in the session's
-    /// transaction, or else in one of its own, which runs again after a conflict. `None` if `change`
-    /// gives none, if the database is read only, or if conflicts do not end: nothing is changed then.
+    /// transaction, or else in one of its own, which runs again after a conflict. `None` if
+    /// `change` gives none, if the database is read only, or if conflicts do not end: nothing is
+    /// changed then.
     ///
     /// # Errors
     ///

@@ -6,9 +6,9 @@
 //!     [ON CONFLICT (k) DO UPDATE SET a = excluded.a]
 //! ```
 //!
-//! A statement has one of these shapes if the text of its syntax tree is that of the parts that were
-//! recognized: any other clause would be in that text. Whether the columns are a key, and what the
-//! names mean, is known when it runs.
+//! A statement has one of these shapes if the text of its syntax tree is that of the parts that
+//! were recognized: any other clause would be in that text. Whether the columns are a key, and what
+//! the names mean, is known when it runs.
 
 use crate::{
     ParsedStatement,

@@ -2,8 +2,8 @@
 //!
 //! A block never changes, and the number of a file is never used again, so that blocks need no
 //! validation. The cache takes memory that nothing else needs: a growth that the limit would refuse
-//! takes it back first ([`Reclaimable`]). Blocks are replaced by the clock algorithm, in which a block
-//! that was read again gets a second chance.
+//! takes it back first ([`Reclaimable`]). Blocks are replaced by the clock algorithm, in which a
+//! block that was read again gets a second chance.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -130,8 +130,8 @@ impl State {
         self.reservation.as_mut().is_some_and(|it| it.grow(bytes).is_ok())
     }
 
-    /// Moves blocks of at least this number of bytes to `dropped`, as far as there are any; how many
-    /// bytes they had.
+    /// Moves blocks of at least this number of bytes to `dropped`, as far as there are any; how
+    /// many bytes they had.
     fn release(&mut self, bytes: usize, dropped: &mut Vec<Block>) -> usize {
         let mut released = 0;
         while released < bytes {

@@ -153,8 +153,8 @@ impl Segment {
         Ok(Arc::clone(self.zones.get_or_init(|| Arc::new(zones))))
     }
 
-    /// Opens a block of a column; its rows are counted from the start of the block. Blocks that were
-    /// read before may come from memory.
+    /// Opens a block of a column; its rows are counted from the start of the block. Blocks that
+    /// were read before may come from memory.
     ///
     /// # Errors
     ///

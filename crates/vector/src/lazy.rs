@@ -22,8 +22,8 @@ pub trait Loader: Send {
     /// I/O, corruption, out of memory; internal when the source has moved on.
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector>;
 
-    /// Which of the rows `among` pass a test, found without decoding the values; `None` if they must
-    /// be decoded for that. The loader still runs afterwards.
+    /// Which of the rows `among` pass a test, found without decoding the values; `None` if they
+    /// must be decoded for that. The loader still runs afterwards.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 //! and without a task.
 //!
 //! ```text
-//! text ── as_point ──> PointStatement ── columns, key ──> PointPlan    kept while the catalog is the same
+//! text ── as_point ──> PointStatement ── columns, key ──> PointPlan    kept for one catalog
 //! run: values ──> look the key up ──> read, or change and commit
 //! ```
 //!

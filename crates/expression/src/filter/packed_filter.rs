@@ -1,7 +1,7 @@
 //! Filters of a lazy column that its source can evaluate without decoding the values.
 //!
-//! A conjunct is one if it compares a single column with constants of the column's type. The twin is
-//! the expression itself: where the source cannot tell, that is evaluated.
+//! A conjunct is one if it compares a single column with constants of the column's type. The twin
+//! is the expression itself: where the source cannot tell, that is evaluated.
 
 use crate::{Expr, ExprKind, SpecialForm};
 use volley_error::Result;
@@ -17,7 +17,8 @@ pub(super) struct PackedFilter {
 }
 
 impl PackedFilter {
-    /// The tests that pass for exactly the rows that `filter` is true for; `None` if there are none.
+    /// The tests that pass for exactly the rows that `filter` is true for; `None` if there are no
+    /// such tests.
     pub(super) fn of(filter: &Expr) -> Option<PackedFilter> {
         let mut column = None;
         let mut tests = Vec::new();
