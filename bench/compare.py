@@ -81,7 +81,11 @@ def open_datafusion(data, threads):
 
 def worker(engine, data, threads):
     """Answers each line of standard input, `QUERY REPEAT`, with a line of JSON."""
-    run = {"duckdb": open_duckdb, "polars": open_polars, "datafusion": open_datafusion}[engine](data, threads)
+    answer_lines({"duckdb": open_duckdb, "polars": open_polars, "datafusion": open_datafusion}[engine](data, threads))
+
+
+def answer_lines(run):
+    """Runs the query of each line of standard input, as a worker does."""
     for line in sys.stdin:
         query, repeat = map(int, line.split())
         seconds, rows = [], 0
@@ -164,6 +168,8 @@ class Peer:
 class Volley:
     """Volley's command, started anew for each query of each round."""
 
+    OPTION = "--data"
+
     def __init__(self, data, threads):
         self.data, self.threads = data, threads
         self.binary = BINARY
@@ -171,7 +177,7 @@ class Volley:
     def run(self, query, repeat):
         with tempfile.TemporaryDirectory() as folder:
             target = pathlib.Path(folder) / "result.json"
-            command = [self.binary, "tpch", "run", "--data", self.data, "--query", query, "--runs", repeat]
+            command = [self.binary, "tpch", "run", self.OPTION, self.data, "--query", query, "--runs", repeat]
             command += ["--threads", self.threads, "--json", target]
             done = subprocess.run(
                 list(map(str, command)), capture_output=True, text=True, preexec_fn=lambda: hold_to(self.threads)
@@ -261,6 +267,7 @@ def measure(engines, queries, rounds, repeat):
                 else:
                     into["seconds"] += answer["seconds"]
                     into["rows"] = answer["rows"]
+                    into["checksum"] = answer.get("checksum")
         if sys.stderr.isatty():
             print(f"\rround {round_ + 1} of {rounds}", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():

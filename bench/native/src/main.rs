@@ -1,193 +1,93 @@
-//! Measures native tables below SQL: one process, one connection.
+//! Measures native tables in one process.
 //!
 //! ```text
-//! cargo run --release -p volley-bench-native -- FOLDER [ROWS] [CHANGES]
+//! cargo run --release -p volley-bench-native -- below-sql FOLDER --rows 10000000 --changes 200000
+//! cargo run --release -p volley-bench-native -- upserts FOLDER --connections 64
+//! cargo run --release -p volley-bench-native -- lookups FOLDER --rows 100000000
 //! ```
 //!
-//! `FOLDER` gets a database of its own; on tmpfs a sync costs nothing, and the figures are those of
-//! the code. A table of `ROWS` rows (10 million) with a primary key is loaded by two drivers; then
-//! `CHANGES` (200,000) keys are inserted, updated and looked up, one per transaction. The last
-//! figures show whether the cost of a change grows with the number of changes: each tenth of them
-//! is timed.
+//! `FOLDER` gets a database of its own. On tmpfs a sync costs nothing, and the figures are those of
+//! the code. `bench/native/tables.py` runs `upserts` and `lookups` with DuckDB as the peer; their
+//! last line is JSON.
 
-use std::{env, path::Path, process::ExitCode, sync::Arc, thread, time::Instant};
-use volley_connector::{
-    Access, ColumnDefinition, Database, Definition, KeyDefinition, KeyLookup, RowChanges,
-    RowUpdates, Snapshot, TableDefinition, TableId, TableWriter, WriteKind,
-};
-use volley_connector_native::NativeDatabase;
-use volley_error::{Error, Result};
-use volley_memory::Pool;
-use volley_types::{Field, Schema, Type, TypeRegistry, Value};
-use volley_vector::{Batch, Vector};
+mod below_sql;
+mod statements;
+
+use clap::{Parser, Subcommand};
+use std::{path::PathBuf, process::ExitCode};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Drivers that load rows.
-const DRIVERS: i64 = 2;
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
-/// Rows of a batch.
-const BATCH_ROWS: i64 = 8192;
+#[derive(Subcommand)]
+enum Command {
+    /// Loads rows, inserts, updates and look-ups by key through the traits of the connector
+    BelowSql {
+        /// The folder of the database
+        folder: PathBuf,
+        /// Rows of the table
+        #[arg(long, default_value_t = 10_000_000)]
+        rows: i64,
+        /// Keys that are inserted, updated and looked up
+        #[arg(long, default_value_t = 200_000)]
+        changes: i64,
+    },
+    /// One-row upserts by key: prepared statements of several connections
+    Upserts {
+        /// The folder of the database
+        folder: PathBuf,
+        /// Rows of the table
+        #[arg(long, default_value_t = 10_000_000)]
+        rows: i64,
+        /// Upserts of all connections: half of their keys are in the table
+        #[arg(long, default_value_t = 1_000_000)]
+        changes: i64,
+        /// Connections, each with a thread
+        #[arg(long, default_value_t = 1)]
+        connections: i64,
+        /// Threads that run queries
+        #[arg(long, default_value_t = 2)]
+        threads: u32,
+    },
+    /// A row by primary key: a prepared SELECT
+    Lookups {
+        /// The folder of the database
+        folder: PathBuf,
+        /// Rows of the table
+        #[arg(long, default_value_t = 100_000_000)]
+        rows: i64,
+        /// Rows that are looked up
+        #[arg(long, default_value_t = 20_000)]
+        lookups: i64,
+        /// Threads that run queries
+        #[arg(long, default_value_t = 2)]
+        threads: u32,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let Some(folder) = arguments.first() else {
-        eprintln!("usage: volley-bench-native FOLDER [ROWS] [CHANGES]");
-        return ExitCode::FAILURE;
+    let done = match Arguments::parse().command {
+        Command::BelowSql { folder, rows, changes } => below_sql::run(&folder, rows, changes),
+        Command::Upserts { folder, rows, changes, connections, threads } => {
+            let sizes = statements::Sizes { rows, changes, connections, threads };
+            statements::upserts(&folder, sizes)
+        }
+        Command::Lookups { folder, rows, lookups, threads } => {
+            let sizes = statements::Sizes { rows, changes: lookups, connections: 1, threads };
+            statements::lookups(&folder, sizes)
+        }
     };
-    let number =
-        |at: usize, or: i64| arguments.get(at).and_then(|it| it.parse().ok()).unwrap_or(or);
-    match run(Path::new(folder), number(1, 10_000_000), number(2, 200_000)) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
-}
-
-fn run(folder: &Path, rows: i64, changes: i64) -> Result<()> {
-    let pool = Pool::root("bench", None);
-    let database = NativeDatabase::open(folder, &pool, Arc::new(TypeRegistry::default()))?;
-    let table = create(&database)?;
-    let start = Instant::now();
-    load(&database, table, rows, &pool)?;
-    rate("rows loaded", rows, start);
-    let mut random = fastrand::Rng::with_seed(1);
-    // Even keys are loaded, odd ones are inserted.
-    let mut keys: Vec<i64> = (0..rows).collect();
-    random.shuffle(&mut keys);
-    keys.truncate(usize::try_from(changes).unwrap_or(usize::MAX));
-    look_up(&database, table, keys.iter().take(2).map(|it| it * 2))?;
-    tenths("look-ups", &keys, |keys| look_up(&database, table, keys.iter().map(|it| it * 2)))?;
-    tenths("inserts", &keys, |keys| {
-        keys.iter().try_for_each(|it| insert(&database, table, it * 2 + 1))
-    })?;
-    tenths("updates", &keys, |keys| {
-        keys.iter().try_for_each(|it| update(&database, table, it * 2))
-    })?;
-    let start = Instant::now();
-    database.close()?;
-    println!("closed in {:.3} s", start.elapsed().as_secs_f64());
-    Ok(())
-}
-
-fn rate(what: &str, count: i64, start: Instant) {
-    println!("{what}: {:.0} per second", count as f64 / start.elapsed().as_secs_f64());
-}
-
-/// Times each tenth of the keys.
-fn tenths(what: &str, keys: &[i64], mut run: impl FnMut(&[i64]) -> Result<()>) -> Result<()> {
-    let rates = keys.chunks(keys.len().div_ceil(10).max(1)).map(|keys| {
-        let start = Instant::now();
-        run(keys)?;
-        Ok(format!("{:.0}", keys.len() as f64 / start.elapsed().as_secs_f64()))
-    });
-    println!("{what} per second: {}", rates.collect::<Result<Vec<String>>>()?.join(", "));
-    Ok(())
-}
-
-fn create(database: &NativeDatabase) -> Result<TableId> {
-    let mut transaction = database.begin(Access::Any)?;
-    let definition = TableDefinition {
-        columns: vec![ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() }],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
-        ..TableDefinition::default()
-    };
-    let fields = vec![Field::new("k", Type::BigInt), Field::new("t", Type::Varchar)];
-    let (schema, name, columns) = ("main".to_owned(), "t".to_owned(), Schema::new(fields));
-    transaction.define(Definition::CreateTable { schema, name, columns, definition })?;
-    let snapshot = transaction.snapshot();
-    let id = snapshot.catalog().relation("main", "t").and_then(|it| it.as_table()).map(|it| it.id);
-    transaction.commit()?;
-    id.ok_or_else(|| Error::internal("the table was not made"))
-}
-
-fn batch(keys: impl Iterator<Item = i64>) -> Batch {
-    let keys: Vec<i64> = keys.collect();
-    let texts: Vec<Value> = keys.iter().map(|it| Value::text(format!("text of {it}"))).collect();
-    let rows = keys.len();
-    let columns = vec![
-        Vector::native::<i64>(Type::BigInt, keys, None),
-        Vector::from_values(Type::Varchar, &texts),
-    ];
-    Batch::new(columns, rows)
-}
-
-fn load(database: &NativeDatabase, table: TableId, rows: i64, pool: &Pool) -> Result<()> {
-    let mut transaction = database.begin(Access::Any)?;
-    let writer: Arc<dyn TableWriter> = transaction.writer(table, &WriteKind::insert(), pool)?;
-    let sinks = (0..DRIVERS).map(|_| writer.open()).collect::<Result<Vec<_>>>()?;
-    let part = rows / DRIVERS + 1;
-    let written = thread::scope(|scope| {
-        let drivers = sinks.into_iter().zip(0..).map(|(mut sink, driver)| {
-            scope.spawn(move || {
-                let end = rows.min((driver + 1) * part);
-                let mut start = driver * part;
-                while start < end {
-                    let next = end.min(start + BATCH_ROWS);
-                    sink.write(&batch((start..next).map(|it| it * 2)))?;
-                    start = next;
-                }
-                sink.finish()
-            })
-        });
-        let drivers: Vec<_> = drivers.collect();
-        drivers.into_iter().try_for_each(|it| {
-            it.join().unwrap_or_else(|_| Err(Error::internal("a driver panicked")))
-        })
-    });
-    written?;
-    transaction.apply(table, writer)?;
-    transaction.commit()
-}
-
-fn insert(database: &NativeDatabase, table: TableId, key: i64) -> Result<()> {
-    let mut transaction = database.begin(Access::Any)?;
-    let inserted = vec![batch([key].into_iter())];
-    transaction.change(table, RowChanges { inserted, ..RowChanges::default() })?;
-    transaction.commit()
-}
-
-/// Columns of a row by key, of the table with row ids.
-fn find(snapshot: &dyn Snapshot, table: TableId, key: i64, column: usize) -> Result<Batch> {
-    let stored = snapshot.table(table)?.as_stored();
-    let stored = stored.ok_or_else(|| Error::internal("a table that cannot be changed"))?;
-    let keys = Batch::new(vec![Vector::native::<i64>(Type::BigInt, vec![key], None)], 1);
-    let lookup = KeyLookup { columns: vec![0], keys };
-    // A large segment gets its index when it is asked for again.
-    for _ in 0..2 {
-        match stored.with_row_ids.lookup(&lookup, &[column])? {
-            Some(found) if found.rows() == 1 => return Ok(found),
-            Some(found) => return Err(Error::internal("rows of a key").at("rows", found.rows())),
-            None => {}
-        }
-    }
-    Err(Error::internal("the table has no index"))
-}
-
-fn look_up(
-    database: &NativeDatabase,
-    table: TableId,
-    mut keys: impl Iterator<Item = i64>,
-) -> Result<()> {
-    keys.try_for_each(|key| {
-        let snapshot = database.snapshot()?;
-        let found = find(&*snapshot, table, key, 1)?;
-        let is_right = found.column(0).value(0)? == Value::text(format!("text of {key}"));
-        if is_right { Ok(()) } else { Err(Error::internal("another row")) }
-    })
-}
-
-fn update(database: &NativeDatabase, table: TableId, key: i64) -> Result<()> {
-    let mut transaction = database.begin(Access::Any)?;
-    let found = find(&*transaction.snapshot(), table, key, 2)?;
-    let id = found.column(0).value(0)?.as_i128().and_then(|it| i64::try_from(it).ok());
-    let id = id.ok_or_else(|| Error::internal("no row id"))?;
-    let values = Vector::from_values(Type::Varchar, &[Value::text(format!("new text of {key}"))]);
-    let updates = vec![RowUpdates { ids: vec![id], values: Batch::new(vec![values], 1) }];
-    let changes = RowChanges { updates, updated_columns: vec![1], ..RowChanges::default() };
-    transaction.change(table, changes)?;
-    transaction.commit()
 }

@@ -9,8 +9,8 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volley_connector::{
-    Access, CatalogSnapshot, Database, Definition, ObjectKind, Snapshot, Table, Transaction,
-    WriteAccess,
+    Access, CatalogSnapshot, Database, Definition, ObjectKind, Snapshot, Table, TableId,
+    Transaction, WriteAccess,
 };
 use volley_error::{Error, Result};
 use volley_sql::Dialect;
@@ -176,6 +176,38 @@ impl SessionCatalog {
                 committed => return committed.map(|()| value),
             }
         }
+    }
+
+    /// Changes a few rows of a table of a database, given by its lower-case name: in the session's
+    /// transaction, or else in one of its own, which runs again after a conflict. `None` if
+    /// `change` gives none, if the database is read only, or if conflicts do not end: nothing is
+    /// changed then.
+    ///
+    /// # Errors
+    ///
+    /// Those of `change` and of the commit; invalid query: no such database.
+    pub fn change_rows<T>(
+        &self,
+        database: &str,
+        table: TableId,
+        mut change: impl FnMut(&mut dyn Transaction) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let attached = self.attached(database)?;
+        if attached.access == WriteAccess::ReadOnly {
+            return Ok(None);
+        }
+        if let Some(transaction) = &mut *self.transaction() {
+            return transaction.change(database, change);
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            let mut transaction = attached.database.begin(Access::Rows(table))?;
+            let Some(value) = change(transaction.as_mut())? else { return Ok(None) };
+            match transaction.commit() {
+                Err(error) if CatalogSnapshot::is_conflict(&error) => {}
+                committed => return committed.map(|()| Some(value)),
+            }
+        }
+        Ok(None)
     }
 
     fn attached(&self, database: &str) -> Result<Arc<Attached>> {

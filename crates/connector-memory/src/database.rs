@@ -113,7 +113,9 @@ impl Database for MemoryDatabase {
     fn begin(&self, access: Access) -> Result<Box<dyn Transaction>> {
         let turn = match access {
             Access::Any => None,
-            Access::OneTable(table) => Some(Turn { table, _guard: self.0.lock(table)? }),
+            Access::OneTable(table) | Access::Rows(table) => {
+                Some(Turn { table, _guard: self.0.lock(table)? })
+            }
         };
         let base = self.0.committed();
         if let Some(turn) = &turn {

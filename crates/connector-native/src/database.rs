@@ -1,6 +1,6 @@
 //! A database in a folder.
 
-use crate::{table::NativeTable, transaction::NativeTransaction};
+use crate::{check::check_keys, table::NativeTable, transaction::NativeTransaction};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -106,13 +106,25 @@ impl NativeDatabase {
         Ok(NativeDatabase(Arc::new(Shared { storage, turns: Mutex::default() })))
     }
 
-    /// Reads all blocks, to find damage.
+    /// Reads of blocks that were answered from memory since the database was opened.
+    pub fn cached_reads(&self) -> u64 {
+        self.0.storage.files().cached_reads()
+    }
+
+    /// Reads all blocks, to find damage, and looks for rows with the same key.
     ///
     /// # Errors
     ///
-    /// Cancelled; what is wrong is in the report.
+    /// Cancelled, out of memory; what is wrong is in the report.
     pub fn check(&self) -> Result<CheckReport> {
-        self.0.storage.check()
+        let mut report = self.0.storage.check()?;
+        check_keys(&self.0.storage, &mut report)?;
+        Ok(report)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.0.storage
     }
 
     /// Writes all segments of a table with changes again, and small ones as one.
@@ -159,6 +171,7 @@ impl Database for NativeDatabase {
         let turn = match access {
             Access::Any => None,
             Access::OneTable(table) => Some((table, self.0.lock(table).acquire()?)),
+            Access::Rows(table) => Some((table, self.0.lock(table).acquire_together()?)),
         };
         let open = self.0.storage.begin();
         if let Some((table, _)) = &turn {

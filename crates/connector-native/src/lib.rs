@@ -21,6 +21,7 @@ mod lookup;
 mod split;
 mod scan;
 mod source;
+mod check;
 mod salvage;
 #[cfg(test)]
 mod tests;

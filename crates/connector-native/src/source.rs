@@ -32,7 +32,7 @@ use volley_memory::check_cancelled;
 use volley_pdt::{InsertedRows, MergePlan, RowId, RowName};
 use volley_storage::{SegmentView, ZONE_ROWS};
 use volley_types::Type;
-use volley_vector::{Batch, Loader, Rows, Vector};
+use volley_vector::{Batch, ColumnTest, Loader, Rows, Vector};
 
 /// Reads splits of a native table.
 pub(crate) struct NativeSource {
@@ -325,6 +325,22 @@ impl LazyReader {
     }
 
     fn read(&self, sids: &Range<u32>, pick: Option<&[u32]>) -> Result<Vector> {
+        let within = self.within(sids);
+        self.with_reader(|it| it.read(within, pick))
+    }
+
+    /// Which of the rows `among`, positions in `sids`, pass a test, if that is known without
+    /// decoding.
+    fn select(&self, sids: &Range<u32>, test: &ColumnTest, among: &Rows) -> Result<Option<Rows>> {
+        let within = self.within(sids);
+        self.with_reader(|it| it.select(within, test, among))
+    }
+
+    fn within(&self, sids: &Range<u32>) -> Range<u32> {
+        sids.start - self.start..sids.end - self.start
+    }
+
+    fn with_reader<T>(&self, f: impl FnOnce(&mut ColumnReader) -> Result<T>) -> Result<T> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let open = match reader.take() {
             Some(open) => reader.insert(open),
@@ -336,7 +352,7 @@ impl LazyReader {
                 reader.insert(opened)
             }
         };
-        open.read(sids.start - self.start..sids.end - self.start, pick)
+        f(open)
     }
 }
 
@@ -354,6 +370,26 @@ impl Loader for BlockLoader {
         let values = self.reader.read(&self.sids, pick.as_deref())?;
         let column = self.reader.column as u32;
         self.plan.range(self.sids.clone()).patch(column, values, pick.as_deref())
+    }
+
+    /// Where no value of the column was modified: values on disk are tested.
+    fn select(&mut self, test: &ColumnTest, among: &Rows) -> Result<Option<Rows>> {
+        let column = self.reader.column as u32;
+        if self.plan.range(self.sids.clone()).modified(column).is_some() {
+            return Ok(None);
+        }
+        let Some(pick) = &self.pick else {
+            return self.reader.select(&self.sids, test, among);
+        };
+        let picked = among.to_indices();
+        let picked = picked.iter().filter_map(|it| pick.get(*it as usize));
+        let of_block = Rows::from_indices(self.sids.len(), picked.map(|it| *it as usize));
+        let Some(passing) = self.reader.select(&self.sids, test, &of_block)? else {
+            return Ok(None);
+        };
+        let passes = |row: &usize| pick.get(*row).is_some_and(|it| passing.contains(*it as usize));
+        let among = among.to_indices().into_iter().map(|it| it as usize);
+        Ok(Some(Rows::from_indices(pick.len(), among.filter(passes))))
     }
 }
 

@@ -1,3 +1,4 @@
+mod filters;
 mod golden;
 mod keys;
 
@@ -15,13 +16,13 @@ use volley_connector::{
     TableDefinition, TableId, Transaction, WriteKind,
 };
 use volley_connector_testkit::{database, rows};
-use volley_expression::Expr;
+use volley_expression::{Expr, SpecialForm};
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_types::{Field, Schema, Type, TypeRegistry, Value};
 use volley_vector::{Batch, Vector, random::Generator};
 
-fn open(folder: &Path) -> NativeDatabase {
+pub(crate) fn open(folder: &Path) -> NativeDatabase {
     NativeDatabase::open(folder, &Pool::root("test", None), Arc::new(TypeRegistry::default()))
         .unwrap()
 }
@@ -62,7 +63,15 @@ fn table(native: &NativeDatabase, id: TableId) -> Arc<dyn Table> {
     native.snapshot().unwrap().table(id).unwrap()
 }
 
-fn insert(native: &NativeDatabase, id: TableId, batches: Vec<Batch>) {
+/// A new table of columns `c0`, `c1` and so on, without keys.
+pub(crate) fn table_of(native: &NativeDatabase, types: &[Type]) -> TableId {
+    let mut transaction = begin(native);
+    let id = create(&mut *transaction, types, TableDefinition::default());
+    transaction.commit().unwrap();
+    id
+}
+
+pub(crate) fn insert(native: &NativeDatabase, id: TableId, batches: Vec<Batch>) {
     let mut transaction = begin(native);
     transaction.change(id, RowChanges { inserted: batches, ..RowChanges::default() }).unwrap();
     transaction.commit().unwrap();

@@ -82,6 +82,10 @@ pub enum Access {
     /// It changes this table and nothing else. Such transactions take turns: each waits until the
     /// one before has ended, and sees its changes, so that they never conflict with each other.
     OneTable(TableId),
+    /// It changes a few rows of this table and nothing else. Such transactions may run at the same
+    /// time, and conflict with each other where they change the same row or key; transactions of
+    /// one table wait for them, and they for those. A database may let them take turns.
+    Rows(TableId),
 }
 
 /// The contents of a database at one moment.

@@ -12,6 +12,7 @@
 mod conjuncts;
 mod dynamic_filter;
 mod key_filter;
+mod packed_filter;
 
 pub use conjuncts::{Conjuncts, ConjunctsSpec, DroppedRows, Selected};
 pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};

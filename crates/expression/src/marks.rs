@@ -29,6 +29,8 @@ pub enum Mark {
     Blockwise,
     /// A function ran on rows none of which was null, of flat or constant arguments.
     FlatWithoutNulls,
+    /// A filter of a scan was evaluated on values that were not decoded.
+    PackedFilter,
 }
 
 #[cfg(debug_assertions)]
@@ -36,7 +38,7 @@ mod counters {
     use super::Mark;
     use std::cell::Cell;
 
-    const MARKS: usize = Mark::FlatWithoutNulls as usize + 1;
+    const MARKS: usize = Mark::PackedFilter as usize + 1;
 
     thread_local! {
         static COUNTERS: [Cell<u64>; MARKS] = const { [const { Cell::new(0) }; MARKS] };

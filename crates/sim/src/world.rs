@@ -109,6 +109,8 @@ pub fn run(
         random: fastrand::Rng::with_seed(seed ^ 0x5eed),
         store: wrap(disk.clone()),
         weather,
+        // Weathers go by the lowest two bits.
+        block_cache: if seed >> 2 & 1 == 0 { BlockCache::Used } else { BlockCache::Unused },
         history: Vec::new(),
         disk,
         storage: None,
@@ -136,11 +138,28 @@ pub fn run(
     })
 }
 
+/// Whether blocks stay in memory, where faults of the disk do not reach them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BlockCache {
+    Used,
+    Unused,
+}
+
+impl BlockCache {
+    fn apply(self, storage: Arc<Storage>) -> Arc<Storage> {
+        if self == BlockCache::Unused {
+            storage.files().set_cache_bytes(0);
+        }
+        storage
+    }
+}
+
 struct World {
     random: fastrand::Rng,
     store: Arc<dyn Store>,
     disk: SimDisk,
     weather: Weather,
+    block_cache: BlockCache,
     /// All that was committed at any time, where damage may lose the last commits.
     history: Vec<Committed>,
     storage: Option<Arc<Storage>>,
@@ -466,7 +485,7 @@ impl World {
             match Storage::open(Arc::clone(&self.store), options) {
                 // Files that are garbage may be left behind by a crash.
                 Ok(storage) if !self.disk.has_crashed() => {
-                    self.storage = Some(storage);
+                    self.storage = Some(self.block_cache.apply(storage));
                     self.disk.crash_at(u64::MAX);
                     return self.check_recovered();
                 }
@@ -527,7 +546,7 @@ impl World {
             None => {
                 let options = self.options();
                 let opened = Storage::open_read_only(Arc::clone(&self.store), options);
-                opened.map(|it| self.reader = Some(it))
+                opened.map(|it| self.reader = Some(self.block_cache.apply(it)))
             }
         };
         let reader = match (refreshed, &self.reader) {

@@ -20,6 +20,7 @@ mod memory;
 mod create_text;
 mod parse;
 mod bind;
+mod point;
 pub mod build;
 
 pub use bind::{BindSettings, Parameters, bind};
@@ -31,6 +32,7 @@ pub use create_text::{
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
 pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
+pub use point::{PointAction, PointConflict, PointSource, PointStatement, PointValue};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{

@@ -363,11 +363,15 @@ impl Source {
 
     /// Whether something is known of the text by places in it.
     fn knows_by_place(&self) -> bool {
-        let Source { materialized, exclusions, inserts, parameters, samples, .. } = self;
+        self.has_extensions() || !self.parameters.is_empty()
+    }
+
+    /// Whether the text says anything that is not in the syntax trees, besides parameters.
+    pub(crate) fn has_extensions(&self) -> bool {
+        let Source { materialized, exclusions, inserts, samples, .. } = self;
         !(materialized.is_empty()
             && exclusions.is_empty()
             && inserts.is_empty()
-            && parameters.is_empty()
             && samples.is_empty())
     }
 

@@ -77,7 +77,7 @@ impl CheckReport {
 impl Segment {
     /// Reads a block and compares its values with the bounds of the segment and of zones.
     fn check(&self, column: usize, block: u32, data_type: &Type, types: &[Type]) -> Result<()> {
-        let mut reader = self.open(column, block, data_type)?;
+        let mut reader = self.open_from_file(column, block, data_type)?;
         let zones = self.zones(types)?;
         let of_column = zones.get(column).map(Vec::as_slice).unwrap_or_default();
         let rows = reader.rows() as u32;

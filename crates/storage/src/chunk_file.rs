@@ -6,6 +6,7 @@
 use crate::{
     AppendFile, Ids, Name, Store,
     block::{self, BlockAddress, BlockIdentity, HEADER_BYTES, PAYLOAD_BYTES_MAX},
+    block_cache::BlockCache,
     points::PointCache,
 };
 use std::{
@@ -31,6 +32,7 @@ pub struct ChunkFiles {
     /// Seed of checksums: blocks of another database are none of this one.
     salt: u64,
     points: Arc<PointCache>,
+    blocks: Arc<BlockCache>,
     opening: Opening,
     /// Files that are in use in memory.
     in_use: Mutex<BTreeMap<u32, Weak<ChunkFile>>>,
@@ -53,6 +55,7 @@ pub struct ChunkFile {
     salt: u64,
     store: Arc<dyn Store>,
     points: Arc<PointCache>,
+    blocks: Arc<BlockCache>,
     open: Mutex<Option<Arc<dyn RandomAccessFile>>>,
 }
 
@@ -86,6 +89,7 @@ impl ChunkFiles {
             ids: Arc::clone(ids),
             salt,
             points: PointCache::new(pool),
+            blocks: BlockCache::new(pool),
             opening,
             in_use: Mutex::default(),
         })
@@ -103,8 +107,9 @@ impl ChunkFiles {
             return file;
         }
         let (salt, store) = (self.salt, Arc::clone(&self.store));
-        let points = Arc::clone(&self.points);
-        let file = Arc::new(ChunkFile { number, salt, store, points, open: Mutex::default() });
+        let (points, blocks) = (Arc::clone(&self.points), Arc::clone(&self.blocks));
+        let open = Mutex::default();
+        let file = Arc::new(ChunkFile { number, salt, store, points, blocks, open });
         in_use.insert(number, Arc::downgrade(&file));
         file
     }
@@ -133,6 +138,7 @@ impl ChunkFiles {
         let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
         in_use.retain(|_, it| it.strong_count() > 0);
         let mut removed = 0;
+        self.blocks.forget(|it| !needed.contains(&it) && !in_use.contains_key(&it));
         for file in listed {
             let number = u32::from_str_radix(file.name.file(), 16).ok();
             let is_kept = |it: &u32| needed.contains(it) || in_use.contains_key(it);
@@ -142,6 +148,16 @@ impl ChunkFiles {
             }
         }
         Ok(removed)
+    }
+
+    /// Changes how many bytes of blocks are kept in memory. Half of the memory limit suits most.
+    pub fn set_cache_bytes(&self, bytes: usize) {
+        self.blocks.set_limit(bytes);
+    }
+
+    /// Reads of blocks that were answered from memory.
+    pub fn cached_reads(&self) -> u64 {
+        self.blocks.hits()
     }
 
     /// Bytes of each file.
@@ -191,7 +207,22 @@ impl ChunkFile {
 }
 
 impl StoredBlock {
-    /// The payload.
+    /// The payload, from memory if it was read before.
+    ///
+    /// # Errors
+    ///
+    /// As [`StoredBlock::read`].
+    pub(crate) fn read_cached(&self, identity: &BlockIdentity) -> Result<Buffer> {
+        let (cache, at) = (&self.file.blocks, self.address);
+        if let Some(payload) = cache.get(at.file, at.offset) {
+            return Ok(payload);
+        }
+        let payload = self.read(identity)?;
+        cache.put(at.file, at.offset, &payload);
+        Ok(payload)
+    }
+
+    /// The payload, from the file.
     ///
     /// # Errors
     ///

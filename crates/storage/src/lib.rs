@@ -21,6 +21,7 @@ pub mod canary;
 mod local_store;
 mod ids;
 mod block;
+mod block_cache;
 mod chunk_file;
 mod bounds;
 mod points;

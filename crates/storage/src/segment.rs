@@ -29,6 +29,7 @@ use volley_connector::{Bounds, TableId};
 use volley_error::{Error, Result};
 use volley_pdt::bytes::{Input, Output};
 use volley_types::Type;
+use volley_vector::Buffer;
 
 /// Rows of a block; the last one of a column may have fewer.
 pub const BLOCK_ROWS: u32 = 1 << 17;
@@ -152,16 +153,37 @@ impl Segment {
         Ok(Arc::clone(self.zones.get_or_init(|| Arc::new(zones))))
     }
 
-    /// Opens a block of a column; its rows are counted from the start of the block.
+    /// Opens a block of a column; its rows are counted from the start of the block. Blocks that
+    /// were read before may come from memory.
     ///
     /// # Errors
     ///
     /// I/O, corruption.
     pub fn open(&self, column: usize, number: u32, data_type: &Type) -> Result<ColumnReader> {
+        self.open_by(StoredBlock::read_cached, column, number, data_type)
+    }
+
+    /// As [`Segment::open`], from the file.
+    pub(crate) fn open_from_file(
+        &self,
+        column: usize,
+        number: u32,
+        data_type: &Type,
+    ) -> Result<ColumnReader> {
+        self.open_by(StoredBlock::read, column, number, data_type)
+    }
+
+    fn open_by(
+        &self,
+        read: impl Fn(&StoredBlock, &BlockIdentity) -> Result<Buffer>,
+        column: usize,
+        number: u32,
+        data_type: &Type,
+    ) -> Result<ColumnReader> {
         let block = self
             .block(column, number)
             .ok_or_else(|| Error::internal("a block that a segment does not have"))?;
-        let bytes = block.read(&self.identity(BlockKind::Column, column as u32, number))?;
+        let bytes = read(block, &self.identity(BlockKind::Column, column as u32, number))?;
         let reader = ColumnReader::open(bytes, data_type)?;
         if reader.rows() != self.block_rows(number).len() {
             return Err(Error::corruption("a block of another number of rows"));

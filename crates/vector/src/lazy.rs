@@ -1,6 +1,6 @@
 //! Vectors that are decoded on first use.
 
-use crate::{Encoding, Rows, Vector};
+use crate::{ColumnTest, Encoding, Rows, Vector};
 use arrow_buffer::ScalarBuffer;
 use std::{
     fmt,
@@ -21,6 +21,16 @@ pub trait Loader: Send {
     ///
     /// I/O, corruption, out of memory; internal when the source has moved on.
     fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector>;
+
+    /// Which of the rows `among` pass a test, found without decoding the values; `None` if they
+    /// must be decoded for that. The loader still runs afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loader::load`].
+    fn select(&mut self, _test: &ColumnTest, _among: &Rows) -> Result<Option<Rows>> {
+        Ok(None)
+    }
 
     /// Decodes as [`Loader::load`] does, but hands the values to `callback` in pieces, so that they
     /// are never in memory at once. Without an implementation of its own, in one piece.
@@ -113,6 +123,20 @@ impl Lazy {
     /// What the loader reports.
     pub fn load(&self) -> Result<Vector> {
         self.0.loaded.get_or_init(|| self.run_loader(None)).clone()
+    }
+
+    /// Which of the rows `among` pass a test, without decoding the values; `None` if they are
+    /// decoded already, or must be for that.
+    ///
+    /// # Errors
+    ///
+    /// What the loader reports.
+    pub fn select(&self, test: &ColumnTest, among: &Rows) -> Result<Option<Rows>> {
+        if self.0.loaded.get().is_some() {
+            return Ok(None);
+        }
+        let mut loader = self.0.loader.lock().unwrap_or_else(PoisonError::into_inner);
+        loader.as_mut().map_or(Ok(None), |it| it.select(test, among))
     }
 
     /// Rows `codes` of a lazy vector of `data_type`, itself lazy: decodes only the rows of the

@@ -62,7 +62,17 @@ impl Described {
 
     /// The table with these rows.
     fn of_rows(&self, pool: &Pool, rows: &[Vec<Value>]) -> Result<Arc<dyn Table>> {
+        self.of_rows_named(self.name.to_owned(), pool, rows)
+    }
+
+    /// The same under another name, which tells it from other tables of this kind in a query.
+    fn of_rows_named(
+        &self,
+        name: String,
+        pool: &Pool,
+        rows: &[Vec<Value>],
+    ) -> Result<Arc<dyn Table>> {
         let fields = self.columns.iter().map(|it| Field::new(it.0, it.1.data_type()));
-        listed(self.name.to_owned(), Schema { fields: fields.collect() }, rows, pool)
+        listed(name, Schema { fields: fields.collect() }, rows, pool)
     }
 }

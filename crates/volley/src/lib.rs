@@ -51,6 +51,7 @@ mod distribution;
 mod statement;
 mod write;
 mod held_rows;
+mod point;
 mod prepared;
 mod inputs;
 mod listing;

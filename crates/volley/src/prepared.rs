@@ -3,11 +3,15 @@
 use crate::{
     Outcome, ResultStream, Session,
     planning::StatementContext,
+    point::{self, PointPlan},
     statement::{self, Collected},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 use volley_error::{Error, Result, Span};
-use volley_sql::{Parameters, ParsedStatement};
+use volley_sql::{Parameters, ParsedStatement, PointStatement};
 use volley_types::{Type, Value};
 
 /// A statement that was parsed and checked once, to be run with other values each time.
@@ -33,7 +37,15 @@ use volley_types::{Type, Value};
 /// ```
 pub struct Prepared<'s> {
     session: &'s Session,
-    statement: Arc<ParsedStatement>,
+    statement: PreparedStatement,
+}
+
+/// A statement that was checked, and how it runs without a plan.
+pub(crate) struct PreparedStatement {
+    pub(crate) parsed: Arc<ParsedStatement>,
+    /// If it is one of one row by key.
+    pub(crate) point: Option<PointStatement>,
+    plan: Mutex<Option<Arc<PointPlan>>>,
 }
 
 /// The value of a parameter.
@@ -121,7 +133,42 @@ pub(crate) fn prepare<'s>(session: &'s Session, sql: &str) -> Result<Prepared<'s
     let (Some(statement), None) = (parsed.next(), parsed.next()) else {
         return Err(Error::invalid_query("a prepared statement is one statement"));
     };
-    Ok(Prepared { session, statement: checked(session, Arc::new(statement))? })
+    let statement = PreparedStatement::new(checked(session, Arc::new(statement))?);
+    Ok(Prepared { session, statement })
+}
+
+impl PreparedStatement {
+    /// A statement that was checked.
+    pub(crate) fn new(parsed: Arc<ParsedStatement>) -> PreparedStatement {
+        let point = parsed.as_point();
+        PreparedStatement { parsed, point, plan: Mutex::default() }
+    }
+
+    /// The plan that the point path made last.
+    pub(crate) fn plan(&self) -> Option<Arc<PointPlan>> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps a plan of the point path.
+    pub(crate) fn keep_plan(&self, plan: &Arc<PointPlan>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(plan));
+    }
+
+    /// Runs it with values of its parameters; errors point at `place`, if that is another than its
+    /// text.
+    fn run(
+        &self,
+        session: &Session,
+        parameters: Parameters,
+        place: Option<Span>,
+    ) -> Result<Outcome> {
+        if let Parameters::Given(values) = &parameters
+            && let Some(outcome) = point::run(session, self, values)?
+        {
+            return Ok(outcome);
+        }
+        statement::run_with(session, &self.parsed, parameters, place)
+    }
 }
 
 /// The statement, once its names and types are known to be right.
@@ -157,13 +204,13 @@ pub(crate) fn execute(
         }
     }
     let parameters = match (by_position.is_empty(), by_name.is_empty()) {
-        (_, true) => positional(&statement, &by_position)?,
-        (true, false) => named(&statement, &by_name)?,
+        (_, true) => positional(&statement.parsed, &by_position)?,
+        (true, false) => named(&statement.parsed, &by_name)?,
         (false, false) => {
             return Err(Error::invalid_query("parameters by position and by name are mixed"));
         }
     };
-    statement::run_with(session, &statement, parameters, place)
+    statement.run(session, parameters, place)
 }
 
 pub(crate) fn positional(statement: &ParsedStatement, values: &[Parameter]) -> Result<Parameters> {
@@ -204,7 +251,7 @@ pub(crate) fn given<'v>(values: impl Iterator<Item = (&'v str, &'v Parameter)>) 
 impl Prepared<'_> {
     /// The names of the parameters, in the order of their values: numbers for those by position.
     pub fn parameters(&self) -> &[String] {
-        self.statement.parameters()
+        self.statement.parsed.parameters()
     }
 
     /// Runs the statement with these values, by position.
@@ -214,8 +261,8 @@ impl Prepared<'_> {
     /// Invalid query: another number of values than of parameters, types that do not fit; whatever
     /// the statement fails with.
     pub fn run(&self, values: &[Parameter]) -> Result<Outcome> {
-        let parameters = positional(&self.statement, values)?;
-        statement::run_with(self.session, &self.statement, parameters, None)
+        let parameters = positional(&self.statement.parsed, values)?;
+        self.statement.run(self.session, parameters, None)
     }
 
     /// Runs the statement with these values, by name.
@@ -224,8 +271,8 @@ impl Prepared<'_> {
     ///
     /// As [`Prepared::run`]; a name that is not a parameter, a parameter without a value.
     pub fn run_named(&self, values: &[(&str, Parameter)]) -> Result<Outcome> {
-        let parameters = named(&self.statement, values)?;
-        statement::run_with(self.session, &self.statement, parameters, None)
+        let parameters = named(&self.statement.parsed, values)?;
+        self.statement.run(self.session, parameters, None)
     }
 
     /// As [`Prepared::run`]: the rows of the statement; none, for one without rows.

@@ -90,8 +90,12 @@ impl Session {
 
     /// Whether plans should know how many rows are expected.
     pub(crate) fn wants_estimates(&self) -> bool {
-        self.profiles.keeps_last.load(Ordering::Relaxed)
-            || self.settings().profile_directory.is_some()
+        self.keeps_profiles(&self.settings())
+    }
+
+    /// Whether profiles of queries are kept or written.
+    pub(crate) fn keeps_profiles(&self, settings: &Settings) -> bool {
+        self.profiles.keeps_last.load(Ordering::Relaxed) || settings.profile_directory.is_some()
     }
 
     /// Makes a task that started known to [`Session::progress`]; what its profile is made of.

@@ -52,6 +52,12 @@ impl ResultStream {
         ResultStream::new(schema, Rows::Held(rows))
     }
 
+    /// Rows that are there already, in one batch, which may be empty.
+    pub(crate) fn of_batch(schema: Schema, batch: Batch) -> ResultStream {
+        let batches = if batch.rows() == 0 { VecDeque::new() } else { [batch].into() };
+        ResultStream::new(schema, Rows::Ready(batches))
+    }
+
     /// Rows of text columns.
     pub(crate) fn of_text(names: &[&str], rows: &[Vec<String>]) -> ResultStream {
         let column = |index: usize| {

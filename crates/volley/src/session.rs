@@ -7,7 +7,7 @@ use crate::{
     catalog::SessionHost,
     catalog_tables::information_schema,
     planning::{Planned, PlannedTables, StatementMemory},
-    prepared::{self, Prepared},
+    prepared::{self, Prepared, PreparedStatement},
     profiles::Profiles,
     readers::{add_readers, file_options},
     session_state::SessionState,
@@ -16,7 +16,10 @@ use crate::{
 use arrow_array::RecordBatch;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 use volley_catalog::{
@@ -96,7 +99,9 @@ pub struct Session {
     /// Parent of the tokens of the statements that run; replaced when it is cancelled.
     cancellation: Mutex<CancellationToken>,
     /// What PREPARE kept, by lower-case name.
-    prepared: Mutex<BTreeMap<String, Arc<ParsedStatement>>>,
+    prepared: Mutex<BTreeMap<String, Arc<PreparedStatement>>>,
+    /// Prepared statements that ran without a plan.
+    pub(crate) direct_statements: AtomicU64,
     /// Progress and profiles of its queries.
     pub(crate) profiles: Arc<Profiles>,
     /// The processes that run its queries; `None`: this one.
@@ -182,6 +187,7 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
+            direct_statements: AtomicU64::default(),
             profiles: Arc::default(),
             platform,
         })
@@ -226,6 +232,7 @@ impl Session {
             state,
             cancellation: Mutex::default(),
             prepared: Mutex::default(),
+            direct_statements: AtomicU64::default(),
             profiles: Arc::default(),
             platform: self.platform.clone(),
         }
@@ -311,13 +318,33 @@ impl Session {
         prepared::prepare(self, sql)
     }
 
+    /// How many prepared statements of this session ran without a plan: those that read or write
+    /// one row by its key, once the table has an index.
+    ///
+    /// ```
+    /// # fn main() -> volley::Result<()> {
+    /// let session = volley::Session::new()?;
+    /// session.sql("CREATE TABLE items (id BIGINT PRIMARY KEY, name VARCHAR)")?;
+    /// session.sql("INSERT INTO items SELECT i, 'item ' || i FROM range(1000) r(i)")?;
+    /// let find = session.prepare("SELECT name FROM items WHERE id = ?")?;
+    /// let rows = find.query(&[7_i64.into()])?.collect_values()?;
+    /// assert_eq!(rows, [[volley::Value::text("item 7")]]);
+    /// assert_eq!(session.direct_statements(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn direct_statements(&self) -> u64 {
+        self.direct_statements.load(Ordering::Relaxed)
+    }
+
     /// Keeps a statement for EXECUTE.
     pub(crate) fn keep_prepared(&self, name: &str, statement: Arc<ParsedStatement>) {
-        lock(&self.prepared).insert(name.to_lowercase(), statement);
+        let prepared = Arc::new(PreparedStatement::new(statement));
+        lock(&self.prepared).insert(name.to_lowercase(), prepared);
     }
 
     /// The statement that PREPARE kept.
-    pub(crate) fn kept_prepared(&self, name: &str) -> Result<Arc<ParsedStatement>> {
+    pub(crate) fn kept_prepared(&self, name: &str) -> Result<Arc<PreparedStatement>> {
         let prepared = lock(&self.prepared);
         prepared.get(&name.to_lowercase()).cloned().ok_or_else(|| no_prepared(name))
     }

@@ -161,7 +161,7 @@ fn scans_by_key_read_the_rows_with_the_key() {
         let list = [5.0, 70_001.0, 5.0, -1.0, 60_000.0]
             .map(|it| Expr::constant(Value::Double(it), Type::Double));
         let args: Vec<Expr> = [Expr::column(2, Type::Double)].into_iter().chain(list).collect();
-        let filter = Expr::special(volley_expression::SpecialForm::In, args, Type::Boolean);
+        let filter = Expr::special(SpecialForm::In, args, Type::Boolean);
         for batch_rows in [1, 3, 1024] {
             let metrics = both(tables, &|| request(vec![0, 2], vec![filter.clone()], batch_rows));
             assert_eq!(metrics.rows_read, 3);

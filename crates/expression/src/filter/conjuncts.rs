@@ -1,7 +1,10 @@
 //! The filters of a scan, evaluated one after the other in an order learnt from the data.
 
-use super::{ColumnFilter, DynamicFilter, KeyFilter, KeyFilterMemo};
-use crate::{Expr, ExprSet};
+use super::{ColumnFilter, DynamicFilter, KeyFilter, KeyFilterMemo, packed_filter::PackedFilter};
+use crate::{
+    Expr, ExprSet,
+    marks::{self, Mark},
+};
 use std::{sync::Arc, time::Instant};
 use volley_error::Result;
 use volley_function::{QueryConstants, Registry};
@@ -65,6 +68,8 @@ pub struct DroppedRows {
 /// A conjunct, what it cost and what it did so far.
 struct Conjunct {
     test: Test,
+    /// The same for a column that is not decoded yet.
+    packed: Option<PackedFilter>,
     /// The columns of the batch that it uses.
     columns: Vec<usize>,
     nanos: u64,
@@ -168,7 +173,7 @@ fn is_unloaded(vector: &Vector) -> bool {
 
 impl Conjunct {
     fn new(test: Test, columns: Vec<usize>) -> Conjunct {
-        Conjunct { test, columns, nanos: 0, rows_in: 0, rows_out: 0 }
+        Conjunct { test, packed: None, columns, nanos: 0, rows_in: 0, rows_out: 0 }
     }
 
     /// Time for each row that was dropped: the least goes first.
@@ -251,7 +256,8 @@ impl Conjuncts {
         let tests = filters.iter().enumerate().map(|(index, filter)| {
             let mut columns = Vec::new();
             filter.for_each_column(&mut |column| columns.push(column));
-            Conjunct::new(Test::Expr(index), columns)
+            let packed = PackedFilter::of(filter);
+            Conjunct { packed, ..Conjunct::new(Test::Expr(index), columns) }
         });
         let keys = known.into_iter().map(|(column, filter)| {
             let column = place(column);
@@ -316,7 +322,17 @@ impl Conjuncts {
             let before = left.rows.count() as u64;
             let start = is_timed.then(Instant::now);
             match &mut conjunct.test {
-                Test::Expr(index) => left.rows = evaluation.select(*index, &left.rows)?,
+                Test::Expr(index) => {
+                    let packed = conjunct.packed.as_ref();
+                    let packed = packed.map_or(Ok(None), |it| it.select(&left.batch, &left.rows));
+                    left.rows = match packed? {
+                        Some(rows) => {
+                            marks::hit(Mark::PackedFilter);
+                            rows
+                        }
+                        None => evaluation.select(*index, &left.rows)?,
+                    };
+                }
                 Test::Key(test) if test.rest.until > self.batches => continue,
                 Test::Key(test) => {
                     let column = left.batch.column(test.column);

@@ -7,7 +7,7 @@ use super::{
 use crate::{catalog::SessionHost, maintenance};
 use std::sync::Arc;
 use volley_catalog::StatementCatalog;
-use volley_connector::{Table, TableArguments};
+use volley_connector::{Table, TableArgument, TableArguments};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 
@@ -292,7 +292,11 @@ fn storage_info(
     let [name, _] = STORAGE_INFO;
     let described =
         Described { name, columns: &maintenance::STORAGE_INFO, rows: |_, _| Ok(Vec::new()) };
-    described.of_rows(&host.pool, &rows)
+    let of = match arguments.arguments.as_slice() {
+        [TableArgument::Value(of, _)] => of.as_str().unwrap_or_default(),
+        _ => "",
+    };
+    described.of_rows_named(format!("{name}('{of}')"), &host.pool, &rows)
 }
 
 fn find(name: &str) -> Option<&'static Described> {

@@ -16,6 +16,7 @@ mod folder_writes;
 mod function_docs;
 mod insertion_order;
 mod lambdas;
+mod point;
 mod processes;
 mod profiles;
 mod random_rules;
