@@ -15,6 +15,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/kernels/",
     "crates/memory/",
     "crates/python/src/capsule",
+    "crates/python/src/compiled",
+    "crates/python/src/function",
     "crates/python/src/waiting",
     "crates/vector/",
     "crates/state/src/rows",
