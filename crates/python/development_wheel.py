@@ -48,6 +48,11 @@ def main() -> None:
         add(f"{info}/WHEEL", (
             f"Wheel-Version: 1.0\nGenerator: development_wheel\nRoot-Is-Purelib: false\nTag: {tag}\n"
         ).encode())
+        points = project["entry-points"].items()
+        add(f"{info}/entry_points.txt", "".join(
+            f"[{group}]\n" + "".join(f"{name} = {target}\n" for name, target in found.items())
+            for group, found in points
+        ).encode())
         wheel.writestr(f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]))
     print(path)
 

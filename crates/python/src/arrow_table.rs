@@ -3,6 +3,7 @@
 //! Columns become vectors when they are read, and only those that a query names. Buffers are shared
 //! where the layouts agree.
 
+use crate::zone::with_source_zones;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::{
@@ -57,7 +58,7 @@ impl ArrowTable {
     ///
     /// Arrow types without a counterpart.
     pub(crate) fn new(arrow_schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<ArrowTable> {
-        let schema = schema_from_arrow(&arrow_schema)?;
+        let schema = with_source_zones(schema_from_arrow(&arrow_schema)?, &arrow_schema);
         let mut split = Vec::new();
         for batch in batches {
             for start in (0..batch.num_rows()).step_by(SPLIT_ROWS) {

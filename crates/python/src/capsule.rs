@@ -3,7 +3,11 @@
 //! A capsule called `arrow_array_stream` holds a pointer to an `ArrowArrayStream`. A consumer takes
 //! the stream by moving the structure, and leaves it marked as released.
 
-use crate::{error::type_error, waiting::wait};
+use crate::{
+    error::type_error,
+    output::Output,
+    waiting::{Call, wait},
+};
 use arrow_array::{
     RecordBatch, RecordBatchReader,
     ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader},
@@ -19,7 +23,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use volley::{CancellationToken, Error, ResultStream};
-use volley_vector::arrow::{ArrowLayout, batch_to_arrow};
 
 const STREAM: &CStr = c"arrow_array_stream";
 
@@ -74,7 +77,7 @@ impl RecordBatchReader for Ready {
 
 /// The rows of a running query. The reader may hold the GIL; the engine runs without it.
 pub(crate) struct Running {
-    schema: SchemaRef,
+    output: Output,
     ready: VecDeque<RecordBatch>,
     stream: Arc<Mutex<ResultStream>>,
     token: CancellationToken,
@@ -83,12 +86,12 @@ pub(crate) struct Running {
 impl Running {
     /// Rows that are `ready`, and then those of the stream.
     pub(crate) fn new(
-        schema: SchemaRef,
+        output: Output,
         ready: VecDeque<RecordBatch>,
         stream: Arc<Mutex<ResultStream>>,
         token: CancellationToken,
     ) -> Running {
-        Running { schema, ready, stream, token }
+        Running { output, ready, stream, token }
     }
 }
 
@@ -100,8 +103,9 @@ impl Iterator for Running {
             return Some(Ok(batch));
         }
         let next = Python::attach(|py| {
-            let (stream, schema) = (Arc::clone(&self.stream), Arc::clone(&self.schema));
-            wait(py, &self.token, None, move || next_arrow(&stream, &schema))
+            let (stream, output) = (Arc::clone(&self.stream), self.output.clone());
+            let call = Call { token: &self.token, sql: None, session: None };
+            wait(py, call, move || next_arrow(&stream, &output))
                 .map_err(|raised| ArrowError::ExternalError(raised.to_string().into()))
         });
         next.transpose()
@@ -110,16 +114,16 @@ impl Iterator for Running {
 
 impl RecordBatchReader for Running {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(self.output.schema())
     }
 }
 
 /// The next batch of a query as a record batch.
 pub(crate) fn next_arrow(
     stream: &Mutex<ResultStream>,
-    schema: &SchemaRef,
+    output: &Output,
 ) -> Result<Option<RecordBatch>, Error> {
     let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
     let batch = stream.next()?;
-    batch.map(|it| batch_to_arrow(&it, schema, ArrowLayout::Portable)).transpose()
+    batch.map(|it| output.record_batch(&it)).transpose()
 }

@@ -4,11 +4,13 @@ use crate::{
     error::exception,
     function,
     replacement::Lookup,
-    rows::{ReadyRows, Rows},
+    rows::{Begun, Rows},
     statement::Statement,
     table::Table,
+    table_function,
+    token::Token,
     value::parameter,
-    waiting::wait,
+    waiting::{Call, wait},
 };
 use pyo3::{
     prelude::*,
@@ -43,6 +45,7 @@ pub(crate) struct Inputs<'py> {
     positional: Bound<'py, PyList>,
     named: Bound<'py, PyDict>,
     lookup: Option<Py<PyAny>>,
+    token: Option<Py<Token>>,
 }
 
 impl Inputs<'_> {
@@ -54,7 +57,10 @@ impl Inputs<'_> {
             positional: positional.collect::<PyResult<_>>()?,
             named: named.collect::<PyResult<_>>()?,
             replacements: self.lookup.map(|it| Arc::new(Lookup::new(it)) as _),
-            cancellation: Some(session.cancellation()),
+            cancellation: Some(match self.token {
+                Some(token) => token.get().0.clone(),
+                None => session.cancellation(),
+            }),
         })
     }
 }
@@ -67,7 +73,8 @@ impl Connection {
         let made = py.detach(|| -> Result<Session> {
             let mut all = Settings::default();
             settings.iter().try_for_each(|(name, value)| all.set(name, value))?;
-            function::add(Session::builder().settings(all)).build()
+            let builder = Session::builder().settings(all).extend(volley_preprocessing::register);
+            table_function::add(function::add(builder)).build()
         });
         let session = made.map_err(|it| exception(py, &it, None))?;
         Ok(Connection { session: Arc::new(session), process: std::process::id() })
@@ -89,9 +96,17 @@ impl Connection {
         Ok(parsed.into_iter().map(statement).collect())
     }
 
+    /// What stops the statements that run with it, and no others.
+    fn token(&self, py: Python<'_>) -> PyResult<Token> {
+        Ok(Token(self.session(py)?.cancellation()))
+    }
+
     /// Runs a statement: its rows, if it has rows; otherwise the number of rows written, if it is
-    /// known.
-    #[pyo3(signature = (statement, positional, named, lookup = None))]
+    /// known. `encoded`: record batches keep dictionaries and runs.
+    #[pyo3(signature = (
+        statement, positional, named, lookup = None, *, encoded = false, token = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "arguments of Python, of which most have names")]
     fn run(
         &self,
         py: Python<'_>,
@@ -99,20 +114,21 @@ impl Connection {
         positional: Bound<'_, PyList>,
         named: Bound<'_, PyDict>,
         lookup: Option<Py<PyAny>>,
+        encoded: bool,
+        token: Option<Py<Token>>,
     ) -> PyResult<(Option<Rows>, Option<u64>)> {
         let session = Arc::clone(self.session(py)?);
-        let inputs = Inputs { positional, named, lookup }.resolve(&session)?;
+        let inputs = Inputs { positional, named, lookup, token }.resolve(&session)?;
         let token = inputs.cancellation.clone().unwrap_or_default();
         let (parsed, sql) = (Arc::clone(&statement.parsed), Arc::clone(&statement.sql));
-        let start = move || match session.run_with(&parsed, &inputs)? {
-            Outcome::Rows(mut rows) => {
-                let ready = ReadyRows::first(&mut rows)?;
-                Ok((Some((rows, ready)), None))
-            }
+        let running = Arc::clone(&session);
+        let start = move || match running.run_with(&parsed, &inputs)? {
+            Outcome::Rows(rows) => Ok((Some(Begun::new(rows, encoded)?), None)),
             Outcome::Done(written) => Ok((None, written)),
         };
-        let (rows, written) = wait(py, &token, Some(&statement.sql), start)?;
-        Ok((rows.map(|it| Rows::new(it, token, sql)), written))
+        let call = Call { token: &token, sql: Some(&statement.sql), session: Some(&session) };
+        let (rows, written) = wait(py, call, start)?;
+        Ok((rows.map(|it| Rows::new(it, session, token, sql)), written))
     }
 
     /// Names and types of the rows of a statement; `None` for one without rows.
@@ -126,11 +142,11 @@ impl Connection {
         lookup: Option<Py<PyAny>>,
     ) -> PyResult<Option<Vec<(String, String)>>> {
         let session = Arc::clone(self.session(py)?);
-        let inputs = Inputs { positional, named, lookup }.resolve(&session)?;
+        let inputs = Inputs { positional, named, lookup, token: None }.resolve(&session)?;
         let token = inputs.cancellation.clone().unwrap_or_default();
         let parsed = Arc::clone(&statement.parsed);
-        let schema =
-            wait(py, &token, Some(&statement.sql), move || session.schema_of(&parsed, &inputs))?;
+        let call = Call { token: &token, sql: Some(&statement.sql), session: None };
+        let schema = wait(py, call, move || session.schema_of(&parsed, &inputs))?;
         let pairs = |it: volley::Schema| {
             it.fields.into_iter().map(|it| (it.name, it.data_type.to_string())).collect()
         };

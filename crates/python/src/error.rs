@@ -58,8 +58,32 @@ pub(crate) fn from_python(py: Python<'_>, raised: &PyErr) -> Error {
     match kind {
         // An error of the engine that passed through Python.
         Some(code) => Error::new(kind_of(code), text),
-        None => Error::invalid_value(format!("{class} in Python: {text}")),
+        None => {
+            let error = Error::invalid_value(format!("{class} in Python: {text}"));
+            match raised_at(py, raised) {
+                Ok(Some(place)) => error.hint(format!("raised in {place}")),
+                _ => error,
+            }
+        }
     }
+}
+
+/// Function, file and line that raised an exception.
+fn raised_at(py: Python<'_>, raised: &PyErr) -> PyResult<Option<String>> {
+    let Some(traceback) = raised.traceback(py) else { return Ok(None) };
+    let mut entry = traceback.into_any();
+    loop {
+        let next = entry.getattr("tb_next")?;
+        if next.is_none() {
+            break;
+        }
+        entry = next;
+    }
+    let line: u32 = entry.getattr("tb_lineno")?.extract()?;
+    let code = entry.getattr("tb_frame")?.getattr("f_code")?;
+    let name: String = code.getattr("co_name")?.extract()?;
+    let file: String = code.getattr("co_filename")?.extract()?;
+    Ok(Some(format!("{name}, {file}, line {line}")))
 }
 
 fn kind_of(code: u16) -> ErrorKind {

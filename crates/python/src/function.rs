@@ -6,6 +6,7 @@
 
 use crate::{
     capsule::{self, Ready},
+    compiled::{Code, Computed},
     connection::Connection,
     error::{exception, from_python},
 };
@@ -31,7 +32,10 @@ const NAME: &str = "python_function";
 
 /// A function of Python, and the type of its results.
 struct Registered {
+    /// What is called with Arrow data.
     function: Py<PyAny>,
+    /// What runs in its place; it is called for a row that the code fails for.
+    code: Option<Code>,
     result: Type,
 }
 
@@ -48,19 +52,56 @@ pub(crate) fn register_function(
     function: Py<PyAny>,
     result: &str,
 ) -> PyResult<()> {
+    let result = type_named(py, connection, result)?;
+    register(key, Registered { function, code: None, result });
+    Ok(())
+}
+
+/// Makes a compiled function callable under a key: the address of its code (see `compiled.rs`),
+/// what owns the code, the types of arguments and result by their names in SQL, and the function,
+/// which is called for a row that the code fails for, to raise what is wrong.
+#[pyfunction]
+pub(crate) fn register_compiled(
+    py: Python<'_>,
+    connection: &Connection,
+    key: String,
+    function: Py<PyAny>,
+    code: (usize, Py<PyAny>),
+    types: (Vec<String>, String),
+) -> PyResult<()> {
+    let ((address, owner), (arguments, result)) = (code, types);
+    let arguments = arguments.iter().map(|it| type_named(py, connection, it));
+    let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
+    let result = type_named(py, connection, &result)?;
+    // SAFETY: `volley._compiled`, the only caller, has the code made with this signature for these
+    // types, and gives the object that owns it.
+    let code = unsafe { Code::new(address, arguments, owner) };
+    let code = Some(code.map_err(|it| exception(py, &it, None))?);
+    register(key, Registered { function, code, result });
+    Ok(())
+}
+
+fn register(key: String, registered: Registered) {
+    let before = {
+        let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
+        functions.insert(key, Arc::new(registered))
+    };
+    // Dropping it may run code of Python, which must not find the lock taken.
+    drop(before);
+}
+
+/// The type that a name in SQL means.
+fn type_named(py: Python<'_>, connection: &Connection, name: &str) -> PyResult<Type> {
     let session = connection.session(py)?;
-    let sql = format!("SELECT CAST(NULL AS {result})");
+    let sql = format!("SELECT CAST(NULL AS {name})");
     let find = || -> Result<Option<Type>> {
         let statement = session.parse(&sql)?.into_iter().next();
         let statement = statement.ok_or_else(|| Error::invalid_query("no type of a result"))?;
         let schema = session.schema_of(&statement, &StatementInputs::default())?;
         Ok(schema.and_then(|it| it.types().next().cloned()))
     };
-    let result = py.detach(find).map_err(|it| exception(py, &it, Some(&sql)))?;
-    let registered = Arc::new(Registered { function, result: result.unwrap_or(Type::Unknown) });
-    let mut functions = FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner);
-    functions.insert(key, registered);
-    Ok(())
+    let found = py.detach(find).map_err(|it| exception(py, &it, Some(&sql)))?;
+    Ok(found.unwrap_or(Type::Unknown))
 }
 
 /// Adds the function that calls those of Python.
@@ -110,7 +151,7 @@ impl ScalarFunction for Call {
         let count = rows.count();
         let batch = Batch::new(args.to_vec(), rows.len());
         let batch = if rows.is_all() { batch } else { batch.select(rows) };
-        let result = call(&function, &record_batch(&batch, count)?, count)?;
+        let result = run(&function, &batch, count)?;
         if rows.is_all() {
             return Ok(result);
         }
@@ -130,6 +171,23 @@ impl ScalarFunction for Call {
     fn result_for(&self, args: &[(&Type, Option<&Value>)]) -> Result<Option<Type>> {
         let key = args.first().and_then(|it| it.1);
         Ok(Some(registered(key)?.result.clone()))
+    }
+}
+
+/// The results for all rows of a batch of arguments.
+fn run(function: &Registered, batch: &Batch, rows: usize) -> Result<Vector> {
+    let Some(code) = &function.code else {
+        return call(function, &record_batch(batch, rows)?, rows);
+    };
+    match code.call(batch.columns(), rows, &function.result)? {
+        Computed::Column(column) => Ok(column),
+        Computed::Raised(row) => {
+            let one = batch.slice(row, 1);
+            call(function, &record_batch(&one, 1)?, 1)?;
+            Err(Error::invalid_value(
+                "a compiled function raised, but not when it was called again",
+            ))
+        }
     }
 }
 

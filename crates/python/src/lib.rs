@@ -11,8 +11,12 @@
 //! without the GIL, on other threads than the one that waits (`waiting.rs`).
 
 mod error;
+mod progress;
+mod token;
 mod waiting;
 mod value;
+mod zone;
+mod output;
 mod capsule;
 mod table;
 mod arrow_table;
@@ -25,6 +29,9 @@ mod connection;
 mod expression;
 mod query;
 mod function;
+mod compiled;
+mod table_function;
+mod pushdown;
 
 use pyo3::prelude::*;
 
@@ -41,6 +48,11 @@ fn _volley(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_class::<expression::Expr>()?;
     module.add_class::<query::Query>()?;
+    module.add_class::<token::Token>()?;
     module.add_function(wrap_pyfunction!(function::register_function, module)?)?;
+    module.add_function(wrap_pyfunction!(function::register_compiled, module)?)?;
+    module.add_function(wrap_pyfunction!(table_function::register_table_function, module)?)?;
+    module.add_function(wrap_pyfunction!(progress::set_progress_display, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::check_cancelled, module)?)?;
     Ok(())
 }

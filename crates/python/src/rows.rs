@@ -4,11 +4,11 @@ use crate::{
     capsule::{self, Ready, Running, next_arrow},
     cell,
     error::{exception, type_error},
+    output::Output,
     table::Table,
-    waiting::wait,
+    waiting::{Call, wait},
 };
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use pyo3::{
     prelude::*,
     types::{PyCapsule, PyList},
@@ -18,15 +18,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use volley::{CancellationToken, Result, ResultStream, Type};
-use volley_vector::arrow::{ArrowLayout, batch_to_arrow};
+use volley::{CancellationToken, Result, ResultStream, Session, Type};
 
 /// The rows of a running query. Closing or dropping it cancels the query.
 #[pyclass(frozen, module = "volley._volley")]
 pub(crate) struct Rows {
     names: Vec<(String, String)>,
     types: Vec<Type>,
-    arrow_schema: SchemaRef,
+    output: Output,
+    /// Whose progress is shown.
+    session: Arc<Session>,
     /// `None` once it is closed or exported.
     stream: Mutex<Option<Arc<Mutex<ResultStream>>>>,
     token: CancellationToken,
@@ -37,7 +38,7 @@ pub(crate) struct Rows {
 
 /// Rows that the engine gave before they were asked for.
 #[derive(Default)]
-pub(crate) struct ReadyRows {
+struct ReadyRows {
     batches: VecDeque<RecordBatch>,
     /// Whether the query gives no more.
     is_end: bool,
@@ -47,42 +48,55 @@ pub(crate) struct ReadyRows {
 /// handover to another thread takes.
 const END_WAIT: Duration = Duration::from_micros(200);
 
-impl ReadyRows {
-    /// The first batch of a query, and its end, if that follows at once.
+/// A query that began: its rows, those that are ready, and how they become record batches.
+pub(crate) struct Begun {
+    pub(crate) stream: ResultStream,
+    ready: ReadyRows,
+    output: Output,
+}
+
+impl Begun {
+    /// Waits for the first batch of a query, and for its end, if that follows at once. With
+    /// `keeps_encodings`, dictionaries and runs of the first batch stay what they are.
     ///
     /// # Errors
     ///
     /// What the query fails with.
-    pub(crate) fn first(stream: &mut ResultStream) -> Result<ReadyRows> {
-        let schema = stream.arrow_schema();
+    pub(crate) fn new(mut stream: ResultStream, keeps_encodings: bool) -> Result<Begun> {
+        let mut output = Output::plain(&stream.arrow_schema(), stream.schema().types());
         let mut ready = ReadyRows::default();
         let Some(batch) = stream.next()? else {
-            return Ok(ReadyRows { is_end: true, ..ready });
+            let ready = ReadyRows { is_end: true, ..ready };
+            return Ok(Begun { stream, ready, output });
         };
-        ready.batches.push_back(batch_to_arrow(&batch, &schema, ArrowLayout::Portable)?);
+        if keeps_encodings {
+            output = output.encoded(&batch);
+        }
+        ready.batches.push_back(output.record_batch(&batch)?);
         match stream.next_timeout(END_WAIT).transpose()? {
             None => {}
             Some(None) => ready.is_end = true,
-            Some(Some(batch)) => {
-                ready.batches.push_back(batch_to_arrow(&batch, &schema, ArrowLayout::Portable)?);
-            }
+            Some(Some(batch)) => ready.batches.push_back(output.record_batch(&batch)?),
         }
-        Ok(ready)
+        Ok(Begun { stream, ready, output })
     }
 }
 
 impl Rows {
     pub(crate) fn new(
-        (stream, ready): (ResultStream, ReadyRows),
+        begun: Begun,
+        session: Arc<Session>,
         token: CancellationToken,
         sql: Arc<str>,
     ) -> Rows {
+        let Begun { stream, ready, output } = begun;
         let schema = stream.schema();
         let names = schema.fields.iter();
         Rows {
             names: names.map(|it| (it.name.clone(), it.data_type.to_string())).collect(),
             types: schema.types().cloned().collect(),
-            arrow_schema: stream.arrow_schema(),
+            output,
+            session,
             stream: Mutex::new(Some(Arc::new(Mutex::new(stream)))),
             token,
             ready: Mutex::new(ready),
@@ -93,6 +107,10 @@ impl Rows {
     fn stream(&self, py: Python<'_>) -> PyResult<Arc<Mutex<ResultStream>>> {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).clone();
         stream.ok_or_else(|| type_error(py, "the rows were closed, or exported as a stream"))
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call { token: &self.token, sql: Some(&self.sql), session: Some(&self.session) }
     }
 
     fn ready(&self) -> MutexGuard<'_, ReadyRows> {
@@ -108,8 +126,8 @@ impl Rows {
         if ready.is_some() || is_end {
             return Ok(ready);
         }
-        let (stream, schema) = (self.stream(py)?, Arc::clone(&self.arrow_schema));
-        wait(py, &self.token, Some(&self.sql), move || next_arrow(&stream, &schema))
+        let (stream, output) = (self.stream(py)?, self.output.clone());
+        wait(py, self.call(), move || next_arrow(&stream, &output))
     }
 
     /// All record batches that are left.
@@ -121,9 +139,9 @@ impl Rows {
         if is_end {
             return Ok(all);
         }
-        let (stream, schema) = (self.stream(py)?, Arc::clone(&self.arrow_schema));
-        wait(py, &self.token, Some(&self.sql), move || {
-            while let Some(batch) = next_arrow(&stream, &schema)? {
+        let (stream, output) = (self.stream(py)?, self.output.clone());
+        wait(py, self.call(), move || {
+            while let Some(batch) = next_arrow(&stream, &output)? {
                 all.push(batch);
             }
             Ok(all)
@@ -163,14 +181,15 @@ impl Rows {
     /// All rows that are left, in memory.
     fn collect(&self, py: Python<'_>) -> PyResult<Table> {
         let batches = self.all(py)?;
-        let table = Table::collected(Arc::clone(&self.arrow_schema), batches);
+        let schema = Arc::clone(self.output.schema());
+        let table = Table::collected_of(&self.types, schema, batches);
         table.map_err(|it| exception(py, &it, Some(&self.sql)))
     }
 
     /// The next record batch, as a stream of one; `None` at the end.
     fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyCapsule>>> {
         let Some(batch) = self.next_record_batch(py)? else { return Ok(None) };
-        let ready = Ready::new(Arc::clone(&self.arrow_schema), vec![batch]);
+        let ready = Ready::new(Arc::clone(self.output.schema()), vec![batch]);
         capsule::export(py, Box::new(ready)).map(Some)
     }
 
@@ -186,8 +205,8 @@ impl Rows {
         let stream = self.stream(py)?;
         *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let ready = std::mem::take(&mut self.ready().batches);
-        let schema = Arc::clone(&self.arrow_schema);
-        capsule::export(py, Box::new(Running::new(schema, ready, stream, self.token.clone())))
+        let output = self.output.clone();
+        capsule::export(py, Box::new(Running::new(output, ready, stream, self.token.clone())))
     }
 
     /// Stops the query.

@@ -8,6 +8,8 @@ use crate::{
     arrow_table::{BatchRows, next_handle},
     capsule,
     error::from_python,
+    pushdown,
+    zone::with_source_zones,
 };
 use arrow_array::{RecordBatchReader, ffi_stream::RecordBatchStreamReader};
 use pyo3::prelude::*;
@@ -20,6 +22,7 @@ use volley::{
     Error, Result, Scan, ScanRequest, Schema, Source, Table, TableStatistics,
     connector::{ListedSplits, ScanMetrics, SourceStep, Split, SplitSource, SplitWriter},
 };
+use volley_expression::Expr;
 use volley_plan::TableHandle;
 use volley_types::Type;
 use volley_vector::arrow::schema_from_arrow;
@@ -31,7 +34,8 @@ const CONNECTOR: u8 = 97;
 enum Producer {
     /// A stream, until it is read.
     Once(Mutex<Option<RecordBatchStreamReader>>),
-    /// A function that opens a stream of the columns with the names that it is given.
+    /// A function that opens a stream of the columns with the names that it is given, from which it
+    /// may leave out rows that the filters drop.
     Function(Py<PyAny>),
 }
 
@@ -49,7 +53,8 @@ impl StreamTable {
     ///
     /// Arrow types without a counterpart.
     pub(crate) fn once(reader: RecordBatchStreamReader) -> Result<StreamTable> {
-        let schema = schema_from_arrow(&reader.schema())?;
+        let arrow = reader.schema();
+        let schema = with_source_zones(schema_from_arrow(&arrow)?, &arrow);
         let producer = Arc::new(Producer::Once(Mutex::new(Some(reader))));
         Ok(StreamTable { handle: next_handle(), schema, producer })
     }
@@ -63,7 +68,8 @@ impl StreamTable {
         function: Py<PyAny>,
         sample: &RecordBatchStreamReader,
     ) -> Result<StreamTable> {
-        let schema = schema_from_arrow(&sample.schema())?;
+        let arrow = sample.schema();
+        let schema = with_source_zones(schema_from_arrow(&arrow)?, &arrow);
         let producer = Arc::new(Producer::Function(function));
         Ok(StreamTable { handle: next_handle(), schema, producer })
     }
@@ -111,6 +117,7 @@ impl Scan for StreamScan {
             producer: Arc::clone(&self.producer),
             schema: self.schema.clone(),
             reading: None,
+            filters: self.request.filters.clone(),
             rows: BatchRows::new(&self.request)?,
             metrics: ScanMetrics::default(),
         }))
@@ -121,6 +128,7 @@ struct StreamSource {
     producer: Arc<Producer>,
     schema: Schema,
     reading: Option<Reading>,
+    filters: Vec<Expr>,
     rows: BatchRows,
     metrics: ScanMetrics,
 }
@@ -147,7 +155,10 @@ impl StreamSource {
                 let columns = self.rows.used();
                 let fields = columns.iter().filter_map(|it| self.schema.fields.get(*it));
                 let names: Vec<&str> = fields.map(|it| it.name.as_str()).collect();
-                let open = |py: Python<'_>| capsule::import(&function.bind(py).call1((names,))?);
+                let open = |py: Python<'_>| {
+                    let filters = pushdown::filters(py, &self.filters, &self.schema)?;
+                    capsule::import(&function.bind(py).call1((names, filters))?)
+                };
                 let reader = Python::attach(|py| open(py).map_err(|it| from_python(py, &it)))?;
                 self.check_types(&reader, &columns)?;
                 Ok(Reading { reader, columns: Some(columns) })

@@ -9,7 +9,7 @@ use crate::{
     value::{convert, same_type, typed},
 };
 use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use pyo3::{
     prelude::*,
     types::{PyCapsule, PyList},
@@ -20,7 +20,11 @@ use volley_vector::arrow::{ArrowLayout, schema_to_arrow, to_arrow};
 
 /// Rows in memory, or a stream of them that can be read once.
 #[pyclass(frozen, module = "volley._volley")]
-pub(crate) struct Table(Kind);
+pub(crate) struct Table {
+    kind: Kind,
+    /// The types of the cells that Python gets, where Arrow has none of its own, such as HUGEINT.
+    cell_types: Vec<Type>,
+}
 
 enum Kind {
     Rows(Arc<ArrowTable>),
@@ -30,19 +34,35 @@ enum Kind {
 impl Table {
     /// Rows that the engine collected.
     pub(crate) fn collected(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Table> {
-        Ok(Table(Kind::Rows(Arc::new(ArrowTable::new(schema, batches)?))))
+        let table = ArrowTable::new(schema, batches)?;
+        let cell_types = table.schema().types().cloned().collect();
+        Ok(Table { kind: Kind::Rows(Arc::new(table)), cell_types })
+    }
+
+    /// Rows that the engine collected, whose columns had these types.
+    pub(crate) fn collected_of(
+        cell_types: &[Type],
+        schema: SchemaRef,
+        batches: Vec<RecordBatch>,
+    ) -> Result<Table> {
+        let table = Table::collected(schema, batches)?;
+        Ok(Table { cell_types: cell_types.to_vec(), ..table })
+    }
+
+    fn of_stream(table: StreamTable) -> Table {
+        Table { kind: Kind::Stream(Arc::new(table)), cell_types: Vec::new() }
     }
 
     /// The table as the engine scans it.
     pub(crate) fn engine_table(&self) -> Arc<dyn EngineTable> {
-        match &self.0 {
+        match &self.kind {
             Kind::Rows(it) => Arc::clone(it) as _,
             Kind::Stream(it) => Arc::clone(it) as _,
         }
     }
 
     fn rows_of(&self, py: Python<'_>) -> PyResult<&ArrowTable> {
-        match &self.0 {
+        match &self.kind {
             Kind::Rows(it) => Ok(it),
             Kind::Stream(_) => Err(type_error(py, "the rows of a stream are not in memory")),
         }
@@ -70,16 +90,17 @@ impl Table {
     fn from_stream_once(object: &Bound<'_, PyAny>) -> PyResult<Table> {
         let table = StreamTable::once(capsule::import(object)?);
         let table = table.map_err(|it| exception(object.py(), &it, None))?;
-        Ok(Table(Kind::Stream(Arc::new(table))))
+        Ok(Table::of_stream(table))
     }
 
-    /// A table that calls a function with the names of columns for each scan, and reads the stream
-    /// that it returns. `sample` is a stream of all columns, which is not read.
+    /// A table that calls a function with the names of columns and the filters (`pushdown.rs`) for
+    /// each scan, and reads the stream that it returns. `sample` is a stream of all columns, which
+    /// is not read.
     #[staticmethod]
     fn from_function(function: Py<PyAny>, sample: &Bound<'_, PyAny>) -> PyResult<Table> {
         let table = StreamTable::of_function(function, &capsule::import(sample)?);
         let table = table.map_err(|it| exception(sample.py(), &it, None))?;
-        Ok(Table(Kind::Stream(Arc::new(table))))
+        Ok(Table::of_stream(table))
     }
 
     /// A table of columns, each a sequence of Python objects of the same length.
@@ -138,9 +159,17 @@ impl Table {
         fields.map(|it| (it.name.clone(), it.data_type.to_string())).collect()
     }
 
+    /// Whether a column is a dictionary or runs in Arrow.
+    fn has_encodings(&self) -> bool {
+        let Kind::Rows(table) = &self.kind else { return false };
+        let is_encoded =
+            |it: &DataType| matches!(it, DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+        table.arrow_schema().fields().iter().any(|it| is_encoded(it.data_type()))
+    }
+
     /// The number of rows; `None` for a stream.
     fn rows(&self) -> Option<usize> {
-        match &self.0 {
+        match &self.kind {
             Kind::Rows(it) => Some(it.rows()),
             Kind::Stream(_) => None,
         }
@@ -163,7 +192,7 @@ impl Table {
     /// The cells of the column at a position, as Python objects.
     fn cells<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyList>> {
         let table = self.rows_of(py)?;
-        let data_type = table.schema().fields.get(column).map(|it| &it.data_type);
+        let data_type = self.cell_types.get(column);
         let data_type = data_type.ok_or_else(|| type_error(py, "no such column"))?;
         let cells = PyList::empty(py);
         for batch in table.batches().iter() {
@@ -172,13 +201,23 @@ impl Table {
         Ok(cells)
     }
 
-    /// All rows as tuples.
-    fn tuples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    /// Rows as tuples: `count` of them from `start` on; all that are left without a count.
+    #[pyo3(signature = (start = 0, count = None))]
+    fn tuples<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        count: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let table = self.rows_of(py)?;
-        let types: Vec<Type> = table.schema().types().cloned().collect();
         let rows = PyList::empty(py);
+        let (mut skipped, mut wanted) = (start, count.unwrap_or(usize::MAX));
         for batch in table.batches().iter() {
-            cell::push_rows(batch, &types, 0..batch.num_rows(), &rows)?;
+            let first = skipped.min(batch.num_rows());
+            let taken = wanted.min(batch.num_rows() - first);
+            skipped -= first;
+            wanted -= taken;
+            cell::push_rows(batch, &self.cell_types, first..first + taken, &rows)?;
         }
         Ok(rows)
     }

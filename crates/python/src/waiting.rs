@@ -1,23 +1,23 @@
 //! Waiting for the engine without the GIL, so that other threads and signals are served.
 //!
 //! The work of a call runs on a helper thread. The calling thread waits for it, detached from the
-//! interpreter, and attaches every 50 ms to let Python handle signals. If a handler raises, as that
-//! of Ctrl-C does, the call cancels the work through its token, waits until the work has stopped,
-//! and raises what the handler raised.
+//! interpreter, and attaches every 50 ms to let Python handle signals and show progress. If a
+//! handler raises, as that of Ctrl-C does, the call cancels the work through its token, waits until
+//! the work has stopped, and raises what the handler raised.
 //!
 //! Helper threads are kept for later calls. A fork leaves them behind: the child starts its own.
 
-use crate::error::exception;
+use crate::{error::exception, progress::Shown};
 use pyo3::prelude::*;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::Duration,
 };
-use volley::{CancellationToken, Error, Result};
+use volley::{CancellationToken, Error, Result, Session};
 
 /// How often a waiting call looks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -37,12 +37,22 @@ struct Helpers {
 /// GIL, never leaves it locked.
 static HELPERS: Mutex<Helpers> = Mutex::new(Helpers { process: 0, idle: Vec::new() });
 
-/// Runs `work` without the GIL, and returns its result. A signal whose handler raises cancels
-/// `token`; then what the handler raised is returned, once `work` has ended.
+/// A call that waits for the engine.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    /// What stops it.
+    pub(crate) token: &'a CancellationToken,
+    /// The text that errors point into.
+    pub(crate) sql: Option<&'a str>,
+    /// The session whose progress is shown.
+    pub(crate) session: Option<&'a Arc<Session>>,
+}
+
+/// Runs `work` without the GIL, and returns its result. A signal whose handler raises cancels the
+/// token of the call; then what the handler raised is returned, once `work` has ended.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
-    token: &CancellationToken,
-    sql: Option<&str>,
+    call: Call<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (send, receive) = channel();
@@ -53,15 +63,18 @@ pub(crate) fn wait<T: Send + 'static>(
         let _ = send.send(result);
     });
     let helper = start(job).map_err(|it| exception(py, &it, None))?;
-    let result = receive_attached(py, token, &receive);
+    let mut shown = Shown::new(call.session);
+    let result = receive_attached(py, call.token, &receive, &mut shown);
     keep(helper);
-    result?.map_err(|it| exception(py, &it, sql))
+    shown.finish(py);
+    result?.map_err(|it| exception(py, &it, call.sql))
 }
 
 fn receive_attached<T: Send>(
     py: Python<'_>,
     token: &CancellationToken,
     receive: &Receiver<Result<T>>,
+    shown: &mut Shown<'_>,
 ) -> PyResult<Result<T>> {
     // `Receiver` is not `Sync`, and is used by this thread alone.
     let receive = Detached(receive);
@@ -71,7 +84,7 @@ fn receive_attached<T: Send>(
             Err(RecvTimeoutError::Disconnected) => return Ok(Err(no_result())),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if let Err(raised) = py.check_signals() {
+        if let Err(raised) = py.check_signals().and_then(|()| shown.update(py)) {
             token.cancel();
             // What the engine answers to its cancellation does not matter.
             py.detach(|| drop(receive.end()));
@@ -140,4 +153,10 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Error::internal(format!("panic in the engine: {}", text.unwrap_or("of unknown cause")))
+}
+
+/// Raises `Cancelled` if the query that calls Python from this thread was cancelled.
+#[pyfunction]
+pub(crate) fn check_cancelled(py: Python<'_>) -> PyResult<()> {
+    volley_memory::check_cancelled().map_err(|it| exception(py, &it, None))
 }

@@ -249,14 +249,121 @@ def test_a_data_set_is_asked_for_the_columns_that_a_query_reads(db):
                 table.select(columns).to_batches(), schema=table.select(columns).schema)
 
     inner = _volley.Table.from_function(
-        lambda names: Data().scanner(names).to_reader(), table.schema.empty_table())
+        lambda names, filters: Data().scanner(names).to_reader(), table.schema.empty_table())
     frame = db.frame(inner)
     assert frame.filter(vl.col("c") > 1.5).select("b").fetchall() == [("y",)]
     assert asked == [["b", "c"]]
 
-    def wrong(names):
+    def wrong(names, filters):
         return pyarrow.table({"b": [1]})
 
     bad = db.frame(_volley.Table.from_function(wrong, table.schema.empty_table()))
     with pytest.raises(vl.InvalidValue, match="other columns than its table"):
         bad.select("b").fetchall()
+
+
+def test_filters_are_pushed_into_a_data_set(db):
+    table = pyarrow.table({
+        "a": pyarrow.array(range(100)), "s": [f"w{it % 10}" for it in range(100)],
+        "f": pyarrow.array([float(it) for it in range(100)]),
+        "t": pyarrow.array(range(100), pyarrow.timestamp("us")),
+        "n": pyarrow.array(range(100), pyarrow.timestamp("ns")),
+        "d": pyarrow.array(range(100), pyarrow.date32()), "u": pyarrow.array(range(100), pyarrow.uint32()),
+        "z": pyarrow.array([None if it % 2 else it for it in range(100)]),
+    })
+    asked = []
+
+    class Data:
+        schema = table.schema
+
+        def scanner(self, columns, filter):
+            asked.append(filter)
+            return pyarrow.dataset.dataset(table).scanner(columns=columns, filter=filter)
+
+    Data.__module__ = "pyarrow.test"
+    data = Data()
+
+    def check(where, pushed):
+        asked.clear()
+        plain = db.frame(table).filter(vl.sql_expr(where)).select("a").fetchall()
+        assert db.frame(data).filter(vl.sql_expr(where)).select("a").fetchall() == plain
+        (found,) = asked
+        assert (found is not None) == pushed, (where, found)
+
+    check("a > 90", True)
+    check("95 <= a", True)
+    check("s = 'w3'", True)
+    check("a = 5 OR a = 7 OR a = 9", True)
+    check("s IN ('w1', 'w2') AND f > 50", True)
+    check("z IS NULL", True)
+    check("z IS NOT NULL AND a <> 4", True)
+    check("d < DATE '1970-01-05'", True)
+    check("t >= TIMESTAMP '1970-01-01 00:00:00.000095'", True)
+    # NaN, other units and other types compare in another way there.
+    check("f > 50", False)
+    check("a + 1 > 90", False)
+    check("n < TIMESTAMP '1970-01-01 00:00:00.000001'", False)
+    check("u = 5", False)
+    check("a = 5 OR f > 98", False)
+
+
+def test_dictionaries_and_runs_survive(db):
+    words = pyarrow.array(["a", "b", None, "a"] * 500).dictionary_encode()
+    runs = pyarrow.RunEndEncodedArray.from_arrays(
+        pyarrow.array([500, 2000], pyarrow.int32()), pyarrow.array([1, 2]))
+    table = pyarrow.table({"w": words, "r": runs, "n": list(range(2000))})
+    frame = db.frame(table)
+    out = frame.filter(vl.col("n") >= 1).select("w", "n").to_arrow()
+    assert pyarrow.types.is_dictionary(out.schema.field("w").type)
+    assert out.column("w").to_pylist() == words.to_pylist()[1:]
+    assert pyarrow.types.is_int64(out.schema.field("n").type)
+    # Other libraries read them.
+    assert polars.DataFrame(frame.select("w"))["w"].to_list() == words.to_pylist()
+    assert frame.select("w").to_polars()["w"].to_list() == words.to_pylist()
+    assert frame.select("w").to_pandas()["w"].iloc[0] == "a"
+    # A dictionary may come from one batch, and plain values from the next.
+    grown = frame.select(vl.when(vl.col("n") > 1500).then(vl.sql_expr("'x' || w")).otherwise(vl.col("w")).alias("w"))
+    expected = [it if at <= 1500 or it is None else "x" + it for at, it in enumerate(words.to_pylist())]
+    assert sorted(map(str, grown.to_arrow().column("w").to_pylist())) == sorted(map(str, expected))
+    assert not pyarrow.types.is_dictionary(frame.select("w").to_arrow(encoded=False).schema.field("w").type)
+    assert frame.select("r").to_arrow().column("r").to_pylist() == runs.to_pylist()
+    plain = db.frame(pyarrow.table({"s": ["x", "y"]}))
+    assert not pyarrow.types.is_dictionary(plain.filter(vl.lit(True)).to_arrow().schema.field("s").type)
+
+
+def test_names_of_time_zones_survive(db):
+    def zone(name):
+        return pyarrow.timestamp("us", name)
+
+    moments = [datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC), None]
+    table = pyarrow.table({
+        "b": pyarrow.array(moments, zone("Europe/Berlin")), "t": pyarrow.array(moments, zone("Asia/Tokyo")),
+        "u": pyarrow.array(moments, zone("UTC")), "n": [1, 2],
+    })
+
+    def zones(frame):
+        return [it.type.tz for it in frame.to_arrow().schema if pyarrow.types.is_timestamp(it.type)]
+
+    data, frame = table, db.frame(table)
+    assert data is table
+    assert zones(frame.filter(vl.col("n") > 0)) == ["Europe/Berlin", "Asia/Tokyo", "UTC"]
+    assert zones(frame.select("t", "b").sort("t")) == ["Asia/Tokyo", "Europe/Berlin"]
+    assert zones(db.sql("SELECT max(b) AS b, min(t) AS t FROM data")) == ["Europe/Berlin", "Asia/Tokyo"]
+    assert zones(db.sql("SELECT b FROM data UNION ALL SELECT b FROM data")) == ["Europe/Berlin"]
+    assert zones(frame.join(frame.select("n", c="b"), on="n")) == ["Europe/Berlin", "Asia/Tokyo", "UTC", "Europe/Berlin"]
+    assert frame.filter(vl.lit(True)).to_arrow().column("b").to_pylist() == table.column("b").to_pylist()
+    # What is made of other values is in UTC.
+    made = frame.select(a=vl.sql_expr("CAST('2024-01-01 00:00:00+00' AS TIMESTAMP WITH TIME ZONE)"))
+    assert zones(made) == ["UTC"]
+    # Zones do not make other types.
+    assert frame.filter(vl.col("b") == vl.col("t")).count() == 1
+    both = frame.select(z=vl.coalesce("b", "t"), l=vl.concat_list("t", "b"))
+    assert both.fetchall()[0][0] == moments[0]
+    assert both.to_arrow().column("l").to_pylist()[0] == [moments[0], moments[0]]
+    # Another zone of the session writes texts, and results keep their zones.
+    berlin = vl.connect(TimeZone="Europe/Berlin").frame(table)
+    assert berlin.select(vl.col("t").cast(str)).fetchall()[0] == ("2024-07-01 14:00:00+02",)
+    assert zones(berlin.filter(vl.col("n") > 0).select("t")) == ["Asia/Tokyo"]
+    batches = list(frame.filter(vl.col("n") > 0).batches())
+    assert batches[0].schema.field("b").type == zone("Europe/Berlin")
+    assert polars.DataFrame(frame.select("b")).schema["b"] == polars.Datetime("us", "Europe/Berlin")

@@ -17,6 +17,7 @@ const CRATES: &[(&str, char)] = &[
     ("expression", COMPUTE),
     ("functions", COMPUTE),
     ("functions-presto", COMPUTE),
+    ("preprocessing", COMPUTE),
     ("plan", PLAN),
     ("io", IO),
     ("io-testkit", IO),

@@ -16,6 +16,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/memory/",
     "crates/platform-mpi/src/mpi",
     "crates/python/src/capsule",
+    "crates/python/src/compiled",
+    "crates/python/src/function",
     "crates/python/src/waiting",
     "crates/vector/",
     "crates/state/src/rows",

@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from . import _volley, fn, selectors
+from . import _progress, _volley, fn, selectors
+from ._aggregate import Aggregate, TableFunction, aggregate, table_function
 from ._connection import Connection, Transaction, connect
 from ._errors import (
     Cancelled,
@@ -49,6 +50,7 @@ from ._expr import (
 )
 from ._frame import Frame, GroupBy
 from ._func import Function, func
+from ._progress import show_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,12 +122,30 @@ def register(name: str, data: Any) -> None:
     default_connection().register(name, data)
 
 
+def __getattr__(name: str) -> Any:
+    # Modules that are imported when they are used.
+    if name in ("ml", "dbapi"):
+        import importlib
+
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module 'volley' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Adds the magics `%volley` and `%%volley`; called by `%load_ext volley`."""
+    from ._jupyter import load
+
+    load(shell)
+
+
 __all__ = [
-    "Cancelled", "Connection", "Corruption", "DataError", "DatabaseError", "Error", "Expr",
+    "Aggregate", "Cancelled", "Connection", "Corruption", "DataError", "DatabaseError", "Error", "Expr",
     "FileError", "Frame", "Function", "GroupBy", "IntegrityError", "InterfaceError", "InternalError",
     "InvalidQuery", "InvalidSyntax", "InvalidValue", "NotSupportedError", "OperationalError",
-    "OutOfMemory", "ProgrammingError", "TimedOut", "Transaction", "Unsupported", "all", "call",
+    "OutOfMemory", "ProgrammingError", "TimedOut", "TableFunction", "Transaction",
+    "Unsupported", "aggregate", "all", "call",
     "coalesce", "col", "concat_list", "concat_str", "connect", "default_connection", "exclude",
     "execute", "fn", "frame", "func", "len", "lit", "register", "row_number", "scan", "scan_csv",
-    "scan_json", "scan_parquet", "selectors", "sql", "sql_expr", "struct", "table", "when",
+    "scan_json", "scan_parquet", "selectors", "show_progress", "sql", "sql_expr", "struct", "table",
+    "table_function", "when",
 ]

@@ -190,7 +190,8 @@ class Connection:
         return self._inner.deregister(name)
 
     def create_function(self, function: Any, name: str | None = None) -> None:
-        """Makes a function of Python callable in SQL: one of `volley.func`, or a plain one.
+        """Makes a function of Python callable in SQL: one of `volley.func`, `volley.aggregate` or
+        `volley.table_function`, or a plain one.
 
         >>> import volley as vl
         >>> db = vl.connect()
@@ -198,9 +199,11 @@ class Connection:
         >>> db.sql("SELECT odd(20)").item()
         41
         """
+        from ._aggregate import Aggregate, TableFunction
         from ._func import Function, func
 
-        made: Function = function if isinstance(function, Function) else func(function)
+        is_made = isinstance(function, (Function, Aggregate, TableFunction))
+        made = function if is_made else func(function)
         made.create(self, name)
 
     def interrupt(self) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
+    from ._func import Call
     from .selectors import Selector
 
     IntoExpr = "Expr | str | int | float | bool | bytes | None | Any"
@@ -66,7 +67,7 @@ class Expr:
     [(3,), (5,), (7,)]
     """
 
-    __slots__ = ("_tree", "_name", "_selector", "_affixes", "_running")
+    __slots__ = ("_tree", "_name", "_selector", "_affixes", "_running", "_call_of")
 
     def __init__(
         self,
@@ -81,6 +82,8 @@ class Expr:
         self._selector = selector
         self._affixes = affixes
         self._running = running
+        # The call of a compiled function that it is.
+        self._call_of: Call | None = None
 
     def __repr__(self) -> str:
         return f"<volley.Expr {self._tree.to_sql()}>"
@@ -93,6 +96,16 @@ class Expr:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> Any:
+        """Pickles the expression as SQL. Calls of functions of Python are refused."""
+        text = self._tree.to_sql()
+        if "python_function(" in text:
+            raise TypeError("an expression with a function of Python cannot be pickled")
+        if self._selector is not None or self._running is not None:
+            raise TypeError("an expression over several columns or rows cannot be pickled")
+        name = self._name or _root(self)
+        return _unpickled, (text, self._tree.column_name(), name, self._affixes)
+
     # Names
 
     def alias(self, name: str) -> Expr:
@@ -102,7 +115,9 @@ class Expr:
         >>> vl.frame({"a": [1]}).select(vl.col("a").alias("b")).columns
         ['b']
         """
-        return Expr(self._tree, name, self._selector, self._affixes, self._running)
+        renamed = Expr(self._tree, name, self._selector, self._affixes, self._running)
+        renamed._call_of = self._call_of
+        return renamed
 
     @property
     def name(self) -> NameNamespace:
@@ -548,6 +563,11 @@ class Expr:
             raise ValueError(f"no such method of ranks: {method}; there are min, dense, ordinal")
         call = _Tree.call(names[method], [])
         return self._with(call.over([], [(self._tree, descending, False)]))
+
+
+def _unpickled(text: str, column: str | None, name: str | None, affixes: tuple[str, str]) -> Expr:
+    tree = _Tree.sql(text) if column is None else _Tree.column(column)
+    return Expr(tree, name, None, affixes)
 
 
 str_ = str

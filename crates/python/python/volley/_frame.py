@@ -12,7 +12,7 @@ from ._expr import Expr, _all, _column, _expand, _flat, _order, _output, _root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from types import FrameType
     from typing import Any
 
@@ -55,7 +55,8 @@ class Frame:
 
     __slots__ = (
         "_connection", "_query", "_tables", "_mark", "_at", "_parents", "_known_schema",
-        "_direct", "_parameters", "_rows", "_prepared", "_table", "__weakref__",
+        "_direct", "_parameters", "_rows", "_prepared", "_table", "_fetched",
+        "__weakref__",
     )
 
     def __init__(
@@ -79,7 +80,23 @@ class Frame:
         self._rows: _volley.Rows | None = None
         # Rows in memory to which nothing was added.
         self._table: _volley.Table | None = None
+        # How many of them were fetched.
+        self._fetched = 0
         self._prepared: tuple[_volley.Statement, list[tuple[int, int, int]]] | None = None
+
+    def __reduce__(self) -> Any:
+        """Pickles the query as SQL. Tables of files are files there, too; data of Python are refused."""
+        if any(not isinstance(it, str) for it in self._tables.values()):
+            raise TypeError("a frame of data in memory cannot be pickled; write the data to a file")
+        sql = self.show_sql()
+        named = {name: it for name, it in self._tables.items() if name not in sql_name(self)}
+        return _unpickled, (sql, named, self._parameters)
+
+    def _on(self, connection: Connection) -> Frame:
+        """The same query on another session."""
+        frame = Frame(connection, self._query, self._tables, self._mark, self._parents)
+        frame._direct, frame._parameters, frame._table = self._direct, self._parameters, self._table
+        return frame
 
     # Running
 
@@ -93,11 +110,14 @@ class Frame:
                 raise self._located(error, []) from None
         return self._prepared
 
-    def _start(self) -> _volley.Rows:
+    def _start(self, encoded: bool = False, token: _volley.Token | None = None) -> _volley.Rows:
         statement, marks = self._statement()
         positional, named = self._parameters
+        inner = self._connection._inner
         try:
-            rows, _ = self._connection._inner.run(statement, positional, named, self._lookup())
+            rows, _ = inner.run(
+                statement, positional, named, self._lookup(), encoded=encoded, token=token
+            )
         except Error as error:
             raise self._located(error, marks) from None
         if rows is None:
@@ -108,11 +128,17 @@ class Frame:
         # A statement that names no table of Python has all of its parameters itself.
         return self._tables.get if len(self._tables) > (self._direct is not None) else None
 
-    def _collected(self) -> _volley.Table:
+    def _keeps_encodings(self) -> bool:
+        """Whether a table of Python that the query reads has dictionaries or runs."""
+        return any(not isinstance(it, str) and it.has_encodings() for it in self._tables.values())
+
+    def _collected(
+        self, encoded: bool = False, token: _volley.Token | None = None
+    ) -> _volley.Table:
         if self._table is not None:
             return self._table
         statement, marks = self._statement()
-        rows = self._start()
+        rows = self._start(encoded, token)
         try:
             return rows.collect()
         except Error as error:
@@ -202,8 +228,12 @@ class Frame:
         return rows[0] if rows else None
 
     def _fetch(self, size: int | None) -> list[tuple[Any, ...]]:
-        if size is None and self._rows is None and self._table is not None:
-            return self._table.tuples()
+        if self._table is not None:
+            start = self._fetched
+            found: list[tuple[Any, ...]] = self._table.tuples(start, size)
+            # Asked for all, and again, it starts anew.
+            self._fetched = 0 if size is None else start + len(found)
+            return found
         if self._rows is None:
             self._rows = self._start()
         # Many tuples make the collector look for cycles again and again; there are none in them.
@@ -226,10 +256,13 @@ class Frame:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         if self._table is not None:
             return self._table.__arrow_c_stream__(requested_schema)
-        return self._start().__arrow_c_stream__(requested_schema)
+        return self._start(self._keeps_encodings()).__arrow_c_stream__(requested_schema)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self, encoded: bool | None = None) -> Any:
         """The rows as a `pyarrow.Table`.
+
+        With `encoded`, columns that are dictionaries or runs in the engine are so in Arrow. Otherwise
+        they are if a table of Python has such columns that the query reads.
 
         >>> import volley as vl
         >>> vl.sql("SELECT 1 AS a").to_arrow().num_rows
@@ -237,13 +270,13 @@ class Frame:
         """
         import pyarrow
 
-        return pyarrow.table(self._collected())
+        return pyarrow.table(self._collected(self._keeps_encodings() if encoded is None else encoded))
 
     def to_polars(self) -> Any:
         """The rows as a `polars.DataFrame`."""
         import polars
 
-        return polars.DataFrame(self._collected())
+        return polars.DataFrame(self._collected(self._keeps_encodings()))
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
@@ -263,13 +296,43 @@ class Frame:
 
     def to_numpy(self) -> dict[str, Any]:
         """The columns as arrays of numpy. Numbers with nulls are masked arrays."""
-        import numpy
+        from ._tensors import numpy_column
 
         table = self._collected()
         return {
-            name: _numpy_column(numpy, table.cells(at), data_type)
+            name: numpy_column(table, at, data_type)
             for at, (name, data_type) in enumerate(table.schema())
         }
+
+    def to_torch(self) -> dict[str, Any]:
+        """The columns of numbers as tensors of PyTorch. Other columns are an error.
+
+        Lists are pairs of values and offsets; arrays of a fixed size are tensors of two dimensions.
+        Nulls are NaN, and an error in columns of integers.
+        """
+        import torch
+
+        from ._tensors import tensor_columns
+
+        return tensor_columns(self._collected(), torch.from_dlpack)
+
+    def to_torch_dataset(
+        self,
+        batch_size: int = 1024,
+        *,
+        shuffle_buffer: int = 0,
+        seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> Any:
+        """The rows as a dataset of PyTorch that streams batches: dictionaries of tensors.
+
+        Each worker of a loader, and each rank of a distributed run, gets its share of the batches.
+        `shuffle_buffer` rows are mixed at a time; equal seeds and epochs mix equally.
+        """
+        from ._tensors import dataset
+
+        return dataset(self, batch_size, shuffle_buffer, seed, (rank, world_size))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns as lists.
@@ -294,19 +357,59 @@ class Frame:
         >>> sum(batch.num_rows for batch in vl.sql("SELECT * FROM range(5000)").batches())
         5000
         """
+        rows = self._start()
+        try:
+            while (batch := self._next_batch(rows)) is not None:
+                yield batch
+        finally:
+            rows.close()
+
+    def _next_batch(self, rows: _volley.Rows) -> Any:
         import pyarrow
 
-        rows = self._start()
-        marks = self._statement()[1]
         try:
-            while True:
-                try:
-                    capsule = rows.next_batch()
-                except Error as error:
-                    raise self._located(error, marks) from None
-                if capsule is None:
-                    return
-                yield from pyarrow.RecordBatchReader._import_from_c_capsule(capsule)
+            capsule = rows.next_batch()
+        except Error as error:
+            raise self._located(error, self._statement()[1]) from None
+        if capsule is None:
+            return None
+        return pyarrow.RecordBatchReader._import_from_c_capsule(capsule).read_next_batch()
+
+    async def collect_async(self) -> Frame:
+        """Runs the query while the event loop goes on; the rows are in memory.
+
+        Cancelling the task cancels the query.
+
+        >>> import asyncio
+        >>> import volley as vl
+        >>> async def answer():
+        ...     return (await vl.sql("SELECT 42 AS a").collect_async()).item()
+        >>> asyncio.run(answer())
+        42
+        """
+        from ._async import call
+
+        token = self._connection._inner.token()
+        table = await call(token, self._collected, False, token)
+        return self._connection._of_collected(table)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """The rows as record batches of pyarrow, while the query and the event loop run.
+
+        >>> import asyncio
+        >>> import volley as vl
+        >>> async def rows():
+        ...     return sum([batch.num_rows async for batch in vl.call("range", 5000)])
+        >>> asyncio.run(rows())
+        5000
+        """
+        from ._async import call
+
+        token = self._connection._inner.token()
+        rows = await call(token, self._start, False, token)
+        try:
+            while (batch := await call(token, self._next_batch, rows)) is not None:
+                yield batch
         finally:
             rows.close()
 
@@ -789,6 +892,23 @@ class Frame:
         return self
 
 
+def sql_name(frame: Frame) -> set[str]:
+    """The name that stands for a frame's own statement of SQL."""
+    if frame._direct is None:
+        return set()
+    text = frame._direct.text()
+    return {name for name, it in frame._tables.items() if name.startswith("sql$") and it == text}
+
+
+def _unpickled(
+    sql: str, tables: dict[str, str], parameters: tuple[list[Any], dict[str, Any]]
+) -> Frame:
+    from . import default_connection
+
+    positional, named = parameters
+    return default_connection().sql(sql, *positional, _tables=tables, **named)
+
+
 class GroupBy:
     """Groups of rows; `agg` makes a row of each."""
 
@@ -889,26 +1009,6 @@ def _join_items(
         if name not in merged or how == "right":
             items.append((column(name, "r"), name + suffix if name in kept else name))
     return items
-
-
-def _numpy_column(numpy: Any, cells: list[Any], data_type: str) -> Any:
-    kinds = {
-        "BOOLEAN": "bool", "TINYINT": "int8", "SMALLINT": "int16", "INTEGER": "int32",
-        "BIGINT": "int64", "REAL": "float32", "DOUBLE": "float64",
-        "DATE": "datetime64[D]", "TIMESTAMP": "datetime64[us]",
-    }
-    kind = kinds.get(data_type)
-    if kind is None:
-        array = numpy.empty(len(cells), dtype=object)
-        array[:] = cells
-        return array
-    if None not in cells:
-        return numpy.array(cells, dtype=kind)
-    mask = [it is None for it in cells]
-    if kind.startswith("datetime"):
-        return numpy.array([numpy.datetime64("NaT") if it is None else it for it in cells], dtype=kind)
-    filled = [0 if it is None else it for it in cells]
-    return numpy.ma.masked_array(numpy.array(filled, dtype=kind), mask=mask)
 
 
 def _quoted(text: str) -> str:

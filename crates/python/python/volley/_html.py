@@ -17,10 +17,13 @@ def _cell(value: object) -> str:
 
 def table(frame: Frame, rows_max: int = 10) -> str:
     """The first rows in HTML."""
+    import time
     from html import escape
 
     schema = frame.schema
+    start = time.perf_counter()
     rows = frame.limit(rows_max + 1).fetchall()
+    duration = f"{(time.perf_counter() - start) * 1000:,.0f} ms"
     head = "".join(
         f"<th>{escape(name)}<br><small>{escape(of)}</small></th>" for name, of in schema.items()
     )
@@ -28,7 +31,12 @@ def table(frame: Frame, rows_max: int = 10) -> str:
         "<tr>" + "".join(f"<td>{escape(_cell(it))}</td>" for it in row) + "</tr>"
         for row in rows[:rows_max]
     )
-    more = "<p>and more rows</p>" if len(rows) > rows_max else f"<p>{len(rows)} rows</p>"
+    total = frame._table.rows() if frame._table is not None else None
+    if len(rows) <= rows_max:
+        size = f"{len(rows)} rows"
+    else:
+        size = "more rows" if total is None else f"{total:,} rows"
+    more = f"<p><small>{size}, {len(schema)} columns, {duration}</small></p>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 

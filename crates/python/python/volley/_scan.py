@@ -103,10 +103,13 @@ def _from_pyarrow(data: Any) -> _volley.Table:
     if isinstance(data, pyarrow.RecordBatchReader):
         return _volley.Table.from_stream_once(data)
     if hasattr(data, "scanner"):
-        empty = data.schema.empty_table()
-        return _volley.Table.from_function(
-            lambda names: data.scanner(columns=list(names)).to_reader(), empty
-        )
+        from ._pushdown import expression
+
+        def scan(names: list[str], filters: list[Any]) -> Any:
+            kept = expression(filters, data.schema)
+            return data.scanner(columns=list(names), filter=kept).to_reader()
+
+        return _volley.Table.from_function(scan, data.schema.empty_table())
     return _volley.Table.from_stream(data)
 
 

@@ -134,16 +134,18 @@ class Connection:
             inner.sql(statement)
 
     def close(self) -> None:
-        """Rolls back, and ends the connection."""
-        if self._inner is not None:
-            self.rollback()
-            self._inner = None
+        """Rolls back, and ends the connection. A connection is closed once."""
+        self._open()
+        self.rollback()
+        self._inner = None
 
     def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, kind: object, *exception: object) -> None:
-        if self._inner is not None and kind is None:
+        if self._inner is None:
+            return
+        if kind is None:
             self.commit()
         self.close()
 

@@ -1,0 +1,3 @@
+"""The tests of SQLAlchemy."""
+
+from sqlalchemy.testing.suite import *  # noqa: F403
