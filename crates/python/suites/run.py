@@ -50,7 +50,8 @@ def narwhals():
 
 
 def sqlalchemy():
-    counts, failed = pytest(HERE / "sqlalchemy_suite", "--dburi", "volley://", "--maxfail", "100000")
+    counts, failed = pytest(HERE / "sqlalchemy_suite", "--rootdir", ".", "-c", "setup.cfg", "--maxfail", "100000",
+                            "test_suite.py")
     for name, why in failed:
         print(name, why)
     print(f"volley: {counts}")

@@ -110,6 +110,18 @@ def test_reflection(engine):
         found.get_columns("none")
 
 
+def test_parts_of_json_and_definitions_of_indexes(engine):
+    table = Table("docs", MetaData(), Column("id", Integer, primary_key=True), Column("j", JSON),
+                  Column("k", Integer, index=True))
+    table.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(insert(table).values(j={"a": {"b": [5, "x"]}}, k=1))
+        parts = select(
+            table.c.j["a"], table.c.j[("a", "b", 0)].as_integer(), table.c.j[("a", "b", 1)].as_string())
+        assert connection.execute(parts).one() == ({"b": [5, "x"]}, 5, "x")
+    table.metadata.drop_all(engine)
+
+
 def test_errors_are_those_of_sqlalchemy(engine):
     with engine.connect() as connection:
         with pytest.raises(sqlalchemy.exc.ProgrammingError, match="no such table"):

@@ -122,6 +122,17 @@ class VolleyCompiler(compiler.SQLCompiler):
         left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
         return f"regexp_replace({left}, {right}, 'g')"
 
+    def visit_json_getitem_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        is_json = binary.type._type_affinity is types.JSON
+        left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
+        if is_json:
+            return f"({left} -> {right})"
+        target = self.dialect.type_compiler_instance.process(binary.type)
+        return f"CAST({left} ->> {right} AS {target})"
+
+    def visit_json_path_getitem_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return self.visit_json_getitem_op_binary(binary, operator, **kw)
+
     def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:
         columns = ", ".join("1" for _ in element_types or [types.INTEGER()])
         return f"SELECT {columns} WHERE 1 != 1"
@@ -163,16 +174,35 @@ class VolleyDDLCompiler(compiler.DDLCompiler):
         return None
 
     def visit_create_index(self, create: Any, **kw: Any) -> str:
-        raise exc.CompileError("there are no indexes; leave out Index and index=True")
+        if create.element.unique:
+            raise exc.CompileError("there are no unique indexes; use a UNIQUE constraint")
+        # The engine needs no indexes: a definition of one does nothing.
+        return "SELECT 1 WHERE FALSE"
+
+    def visit_drop_index(self, drop: Any, **kw: Any) -> str:
+        return "SELECT 1 WHERE FALSE"
 
 
 def _sequence(column: Any) -> str | None:
     """The name of the sequence of a key that numbers itself."""
     table = column.table
     is_own = table is not None and column is table._autoincrement_column
-    if not is_own or column.server_default is not None or column.default is not None:
+    has_default = column.server_default is not None or column.default is not None
+    if column.identity is None and (not is_own or has_default):
         return None
     return f"{table.name}_{column.name}_seq"
+
+
+class _JSONPath(types.JSON.JSONPathType):
+    """A path into JSON, from the keys and positions of SQLAlchemy."""
+
+    def bind_processor(self, dialect: Any) -> Any:
+        def path(keys: Any) -> str:
+            return "$" + "".join(
+                f"[{it}]" if isinstance(it, int) else f'."{it}"' for it in keys
+            )
+
+        return path
 
 
 class VolleyDialect(default.DefaultDialect):
@@ -186,7 +216,7 @@ class VolleyDialect(default.DefaultDialect):
     supports_native_decimal = True
     supports_native_uuid = True
     supports_sane_rowcount = True
-    supports_sane_multi_rowcount = False
+    supports_sane_multi_rowcount = True
     supports_multivalues_insert = True
     supports_default_values = True
     supports_empty_insert = False
@@ -204,9 +234,14 @@ class VolleyDialect(default.DefaultDialect):
     ddl_compiler = VolleyDDLCompiler
     type_compiler_cls = VolleyTypeCompiler
     default_schema_name = "main"
+    colspecs = {types.JSON.JSONPathType: _JSONPath}
 
-    def __init__(self, **kw: Any) -> None:
+    def __init__(
+        self, json_serializer: Any = None, json_deserializer: Any = None, **kw: Any
+    ) -> None:
         super().__init__(**kw)
+        self._json_serializer = json_serializer
+        self._json_deserializer = json_deserializer
         self._root: _connection.Connection | None = None
 
     @classmethod

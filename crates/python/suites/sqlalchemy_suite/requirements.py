@@ -5,13 +5,10 @@ from sqlalchemy.testing.requirements import SuiteRequirements
 
 
 class Requirements(SuiteRequirements):
-    """Closed are foreign keys, indexes, named constraints, and names of columns beyond SQL's."""
+    """Closed is the reflection of foreign keys, indexes and constraints, which the engine lacks."""
 
-    foreign_keys = property(lambda self: exclusions.closed())
-    self_referential_foreign_keys = foreign_keys
-    foreign_key_ddl = foreign_keys
-    foreign_key_constraint_reflection = foreign_keys
-    foreign_keys_reflect_as_index = foreign_keys
+    foreign_key_constraint_reflection = property(lambda self: exclusions.closed())
+    foreign_keys_reflect_as_index = foreign_key_constraint_reflection
     index_reflection = property(lambda self: exclusions.closed())
     index_ddl_if_exists = property(lambda self: exclusions.closed())
     unique_constraint_reflection = property(lambda self: exclusions.closed())
