@@ -51,8 +51,8 @@ impl<'a> Parser<'a> {
                 Ok(Type::map(key, value))
             }
             "row" => self.row(depth),
-            // Other sketches have other bytes in Presto.
-            "tdigest" => self.sketch(&name, depth),
+            // QDIGEST has other bytes in Presto.
+            "tdigest" | "kllsketch" => self.sketch(&name, depth),
             "decimal" => self.decimal(),
             "varchar" | "char" => {
                 self.skip_parameters()?;
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
             "interval day to second" | "interval year to month" => Type::Interval,
             "timestamp with time zone" => ZonedTimestamp::data_type(),
             // Values are the same bytes in both systems.
-            "json" | "ipprefix" => return self.custom(name, &[]),
+            "json" | "ipprefix" | "hyperloglog" | "setdigest" => return self.custom(name, &[]),
             // Pages hold them in other bytes.
             "uuid" | "ipaddress" => return self.custom(name, &[]),
             other => return Err(no_type(other)),

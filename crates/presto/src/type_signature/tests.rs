@@ -33,7 +33,7 @@ fn signatures_are_types() {
     check("row(interval day to second)", Type::row([Field::new("", Type::Interval)]));
     check("timestamp with time zone", ZonedTimestamp::data_type());
     check("row(a uuid)", Type::row([Field::new("a", Uuid::data_type())]));
-    for custom in ["json", "ipaddress", "ipprefix", "tdigest(double)"] {
+    for custom in ["json", "ipaddress", "ipprefix", "HyperLogLog", "tdigest(double)"] {
         assert!(matches!(parse(custom).unwrap(), Type::Custom(_)), "{custom}");
     }
 }
