@@ -23,7 +23,7 @@ use volley_function::{BindAggregate, FunctionDoc, Package, Registry};
 use volley_functions::value_aggregate::{Choice, bind_arg_min_max, bind_top_by};
 
 /// Aggregates that mean the same in the core: Presto's name, and the core's.
-const SHARED: [(&str, &str); 31] = [
+const SHARED: [(&str, &str); 30] = [
     ("any_value", "any_value"),
     ("arbitrary", "arbitrary"),
     ("array_agg", "array_agg"),
@@ -37,7 +37,6 @@ const SHARED: [(&str, &str); 31] = [
     ("histogram", "histogram"),
     ("geometric_mean", "geomean"),
     ("approx_distinct", "approx_distinct"),
-    ("approx_set", "approx_set"),
     ("stddev", "stddev"),
     ("stddev_pop", "stddev_pop"),
     ("stddev_samp", "stddev_samp"),

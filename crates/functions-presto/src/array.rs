@@ -14,6 +14,7 @@ mod chunk;
 mod concat;
 mod join;
 mod sequence;
+mod transpose;
 mod zip;
 mod find;
 
@@ -21,9 +22,11 @@ pub(crate) use sort::{ComparisonSort, take_from_end};
 
 use volley_function::{FunctionDoc, Package, Registry};
 
-/// Functions that mean the same in the core, and what they are called there.
-const SHARED: [(&str, &str); 10] = [
+/// Functions that mean the same as others, and what those are called.
+const SHARED: [(&str, &str); 12] = [
     ("array_constructor", "list_value"),
+    ("array_dupes", "presto.array_duplicates"),
+    ("array_has_dupes", "presto.array_has_duplicates"),
     ("cardinality", "cardinality"),
     ("all_match", "all_match"),
     ("any_match", "any_match"),
@@ -51,6 +54,7 @@ pub(crate) fn register(registry: &mut Registry) {
     concat::register(registry);
     join::register(registry);
     sequence::register(registry);
+    transpose::register(registry);
     zip::register(registry);
     find::register(registry);
 }

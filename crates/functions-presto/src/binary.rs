@@ -8,6 +8,8 @@ mod number;
 mod radix;
 mod spooky;
 
+pub(crate) use murmur::murmur3_x64_128;
+
 use volley_function::{FunctionDoc, Registry};
 
 /// Registers the chapter.

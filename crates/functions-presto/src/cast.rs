@@ -42,6 +42,7 @@ pub(crate) fn bind(from: &Type, to: &Type, core: &BindCast) -> Option<BoundScala
         _ if *from == json => of_json::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => of_text::bind(to),
+        (Type::Varbinary, Type::Custom(_)) => crate::sketch::bind_bytes(to),
         (Type::Real | Type::Double, _) if to.is_numeric() => of_float::bind(from, to),
         (Type::Time, Type::Timestamp) => Some(time_to_timestamp()),
         _ if from.is_nested() && to.is_nested() => {

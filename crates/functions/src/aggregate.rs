@@ -34,11 +34,11 @@ mod percentile;
 mod states;
 
 pub use approx_distinct::{hash_bytes, mix};
-pub use approx_set::union_of_sets;
 pub use arg_min_max::{bind_arg_min_max, bind_top_by};
 pub use frequent::bind_most_frequent;
 pub use owned_value::value_bytes;
 pub use percentile::{Number, bind_percentile, weights_overflow};
+pub use sketch::estimate_registers;
 
 use volley_function::{
     Registry,

@@ -114,6 +114,35 @@ impl<T: Item> Kll<T> {
         k.clamp(K_MIN.into(), u16::MAX.into()) as u16
     }
 
+    /// A sketch of items by level, whose least and greatest item were
+    /// `bounds`; `None` when the weights leave 63 bits or there are no items.
+    pub fn from_levels(k: u16, bounds: (T, T), levels: Vec<Vec<T>>) -> Option<Kll<T>> {
+        let mut sketch = Kll::new(k);
+        for (level, items) in levels.iter().enumerate() {
+            let weight = 1u64.checked_shl(u32::try_from(level).ok()?)?;
+            let added = u64::try_from(items.len()).ok()?.checked_mul(weight)?;
+            sketch.count = sketch.count.checked_add(added).filter(|it| *it < 1 << LEVELS_MAX)?;
+        }
+        (sketch.least, sketch.greatest) = bounds;
+        sketch.levels = levels;
+        (sketch.count > 0).then_some(sketch)
+    }
+
+    /// The capacity of the top level.
+    pub fn k(&self) -> u16 {
+        self.k
+    }
+
+    /// The items of each level, those of level `h` with a weight of 2^h.
+    pub fn levels(&self) -> &[Vec<T>] {
+        &self.levels
+    }
+
+    /// The least and the greatest item that were added; the defaults of an empty sketch.
+    pub fn bounds(&self) -> (T, T) {
+        (self.least, self.greatest)
+    }
+
     /// The sum of the weights.
     pub fn count(&self) -> u64 {
         self.count

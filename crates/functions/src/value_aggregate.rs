@@ -18,8 +18,8 @@ mod tests;
 
 pub use crate::{
     aggregate::{
-        Number, bind_arg_min_max, bind_most_frequent, bind_percentile, bind_top_by, hash_bytes,
-        mix, union_of_sets, value_bytes, weights_overflow,
+        Number, bind_arg_min_max, bind_most_frequent, bind_percentile, bind_top_by,
+        estimate_registers, hash_bytes, mix, value_bytes, weights_overflow,
     },
     order::{SqlOrder, compare_values},
 };

@@ -41,6 +41,11 @@ pub struct WorkerConfig {
     pub exchange_answer_bytes: usize,
     /// `exchange.max-error-duration`: how long requests for pages of another worker may fail.
     pub exchange_error_time: Duration,
+    /// `task.client.timeout`: a task whose coordinator does not ask for it is aborted after this
+    /// time.
+    pub client_timeout: Duration,
+    /// `task.info.max-age`: a task that has ended is forgotten after this time.
+    pub info_age_max: Duration,
     /// The catalogs: name, and the properties of its file.
     pub catalogs: BTreeMap<String, Properties>,
 }
@@ -60,6 +65,12 @@ const EXCHANGE_ANSWER_BYTES: usize = 4 << 20;
 
 /// How long requests for pages may fail if nothing is configured: Presto's minute.
 const EXCHANGE_ERROR_TIME: Duration = Duration::from_secs(60);
+
+/// Presto's default of `task.client.timeout`.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+
+/// Presto's default of `task.info.max-age`.
+const INFO_AGE_MAX: Duration = Duration::from_secs(15 * 60);
 
 impl WorkerConfig {
     /// Reads the files below `folder`, as Presto does.
@@ -129,6 +140,8 @@ impl WorkerConfig {
             exchange_error_time: config
                 .duration("exchange.max-error-duration")?
                 .unwrap_or(EXCHANGE_ERROR_TIME),
+            client_timeout: config.duration("task.client.timeout")?.unwrap_or(CLIENT_TIMEOUT),
+            info_age_max: config.duration("task.info.max-age")?.unwrap_or(INFO_AGE_MAX),
             catalogs,
         })
     }

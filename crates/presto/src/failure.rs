@@ -56,7 +56,9 @@ pub(crate) fn code_of(error: &Error) -> Code {
     match error.kind() {
         ErrorKind::Syntax => SYNTAX_ERROR,
         ErrorKind::Unsupported => NOT_SUPPORTED,
-        ErrorKind::InvalidQuery if says("no such function") || says("no function") => {
+        ErrorKind::InvalidQuery
+            if says("no such function") || says("no function") || says(" does not take (") =>
+        {
             FUNCTION_NOT_FOUND
         }
         ErrorKind::InvalidQuery if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
@@ -66,6 +68,7 @@ pub(crate) fn code_of(error: &Error) -> Code {
         ErrorKind::InvalidValue if says("out of range") || says("overflow") => {
             NUMERIC_VALUE_OUT_OF_RANGE
         }
+        ErrorKind::InvalidValue if says("convert to JSON") => INVALID_FUNCTION_ARGUMENT,
         ErrorKind::InvalidValue if says("cast") || says("convert") => INVALID_CAST_ARGUMENT,
         ErrorKind::InvalidValue => INVALID_FUNCTION_ARGUMENT,
         ErrorKind::OutOfMemory => EXCEEDED_LOCAL_MEMORY_LIMIT,

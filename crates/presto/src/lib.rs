@@ -21,6 +21,7 @@ mod protocol;
 mod json;
 mod plan_json;
 mod type_signature;
+mod session_time;
 mod translate;
 mod catalog;
 mod buffer;

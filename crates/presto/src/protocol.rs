@@ -28,6 +28,9 @@ pub(crate) struct Session {
     pub time_zone_key: i32,
     /// Milliseconds since 1970-01-01 00:00:00 UTC.
     pub start_time: i64,
+    /// Properties that the session sets.
+    #[serde(default)]
+    pub system_properties: BTreeMap<String, String>,
 }
 
 /// Splits for one plan node.

@@ -10,6 +10,7 @@
 use crate::{
     buffer::{OutputBuffers, OutputPage, Pushed},
     partition::{OutputPartitioning, RowPartitioner},
+    session_time::SessionTime,
     table_write::{WriteColumns, WrittenTable},
 };
 use std::{collections::VecDeque, sync::Arc};
@@ -47,6 +48,8 @@ pub(crate) struct PageOutput {
     pub partitions: usize,
     /// What was written, if the rows are counts of written rows.
     pub written: Option<WrittenRows>,
+    /// How rows for the coordinator are converted.
+    pub time: SessionTime,
     pub on_end: OnEnd,
 }
 
@@ -76,6 +79,7 @@ impl TaskOutput for PageOutput {
             partitioner,
             rows,
             written: self.written.clone(),
+            time: self.time.clone(),
             batch: None,
             ready: VecDeque::new(),
             page: None,
@@ -103,6 +107,7 @@ struct PageWriter {
     /// Rows that are collected.
     rows: PageSink,
     written: Option<WrittenRows>,
+    time: SessionTime,
     batch: Option<Batch>,
     /// Rows of pages that are not written yet.
     ready: VecDeque<LaneBatch>,
@@ -164,7 +169,7 @@ impl PageWriter {
     fn next_page(&mut self) -> Result<Option<OutputPage>> {
         if self.ready.is_empty() {
             if let Some(batch) = self.batch.take() {
-                self.collect(batch.loaded()?)?;
+                self.collect(self.time.batch_to_presto(batch.loaded()?)?)?;
             }
             let is_done = self.state == SinkState::InputDone;
             if self.ready.is_empty() && (is_done || self.rows.is_full()) {

@@ -17,9 +17,10 @@ use crate::{
     failure::failure_of,
     partition::OutputPartitioning,
     protocol::{BufferKind, ExecutionFailure, OutputIds, TaskSource, TaskState, TaskUpdateRequest},
+    session_time::SessionTime,
     sink::{PageOutput, WrittenRows},
     table_write::TableWrite,
-    translate::{FragmentContext, TranslatedFragment, TranslatedScan, translate},
+    translate::{FragmentContext, OutputReader, TranslatedFragment, TranslatedScan, translate},
     worker::{Engine, uuid_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -36,6 +37,7 @@ use volley_function::QueryConstants;
 use volley_memory::Pool;
 use volley_state::StateSizes;
 use volley_types::{Type, Zone};
+use volley_wire::presto_page::zone_of_key;
 
 /// A task of a coordinator.
 pub(crate) struct WorkerTask {
@@ -171,6 +173,7 @@ impl WorkerTask {
             registry: &engine.registry,
             pool: &self.pool,
             first_unique_id: first_unique_id(&self.id),
+            time: &session_time(request)?,
         };
         let mut translated = translate(&json, &context)?;
         let remote_sources = std::mem::take(&mut translated.remote_sources);
@@ -203,7 +206,7 @@ impl WorkerTask {
         request: &TaskUpdateRequest,
     ) -> Result<TaskConfig> {
         let engine = &self.engine;
-        let TranslatedFragment { plan, scans, partitioning, writes, .. } = translated;
+        let TranslatedFragment { plan, scans, partitioning, writes, reader, .. } = translated;
         let write = match writes {
             Some(columns) => {
                 let write = TableWrite::new(request.table_write_info.as_ref(), &self.id)?;
@@ -216,7 +219,10 @@ impl WorkerTask {
         let written = write.map(|(it, columns)| WrittenRows { table: it.written, columns });
         let tables = scans.values().map(|it| (it.name.clone(), Arc::clone(&it.table))).collect();
         let types = plan.schema().types().cloned().collect();
-        let output = self.output(types, partitioning, &request.output_ids, written);
+        let mut output = self.output(types, partitioning, &request.output_ids, written);
+        if reader == OutputReader::Coordinator {
+            output.time = session_time(request)?;
+        }
         let ports = TaskPorts {
             added_splits: scans.values().filter_map(|it| it.node).collect(),
             output: Some(Arc::new(output)),
@@ -263,6 +269,7 @@ impl WorkerTask {
             partitioning,
             partitions,
             written,
+            time: SessionTime::default(),
             on_end: on_end(Arc::downgrade(self)),
         }
     }
@@ -440,10 +447,6 @@ fn first_unique_id(task: &str) -> i64 {
 /// Microseconds in a millisecond.
 const MICROS: i64 = 1000;
 
-/// Presto numbers the offsets from -14:00 to +14:00 in minutes: 1 to 1680, without 0.
-const OFFSET_KEYS: std::ops::RangeInclusive<i32> = 1..=1680;
-const OFFSET_MINUTES_MIN: i32 = -14 * 60;
-
 fn query_constants(request: &TaskUpdateRequest) -> Result<QueryConstants> {
     Ok(QueryConstants {
         now_micros: request.session.start_time.saturating_mul(MICROS),
@@ -452,20 +455,23 @@ fn query_constants(request: &TaskUpdateRequest) -> Result<QueryConstants> {
     })
 }
 
-/// The zone of a key of Presto's `zone-index.properties`: 0 is UTC, then come the offsets.
+/// How TIMESTAMP and TIME of the session are converted.
+fn session_time(request: &TaskUpdateRequest) -> Result<SessionTime> {
+    let session = &request.session;
+    let legacy = session.system_properties.get("legacy_timestamp");
+    Ok(match legacy.is_none_or(|it| it != "false") {
+        true => SessionTime::in_zone(&session_zone(session.time_zone_key)?),
+        false => SessionTime::default(),
+    })
+}
+
+/// The zone of one of Presto's keys.
 fn session_zone(key: i32) -> Result<Zone> {
-    let name = match key {
-        0 => "UTC".to_owned(),
-        key if OFFSET_KEYS.contains(&key) => {
-            let minutes = OFFSET_MINUTES_MIN + key - 1;
-            let minutes = if minutes >= 0 { minutes + 1 } else { minutes };
-            let sign = if minutes < 0 { '-' } else { '+' };
-            format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60)
-        }
-        key => {
-            let error = Error::unsupported(format!("the session's time zone, key {key} of Presto"));
-            return Err(error.hint("start the query with a time zone such as UTC or +02:00"));
-        }
-    };
-    Zone::find(&name).ok_or_else(|| Error::unsupported(format!("the time zone {name}")))
+    let unknown = || Error::unsupported(format!("the session's time zone, key {key} of Presto"));
+    let mut name = String::new();
+    zone_of_key(key.into()).ok_or_else(unknown)?.push_name(&mut name);
+    Zone::find(&name).ok_or_else(|| {
+        let error = Error::unsupported(format!("the session's time zone {name}"));
+        error.hint("start the query with a named time zone such as UTC or Europe/Berlin")
+    })
 }

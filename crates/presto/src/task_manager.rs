@@ -12,24 +12,27 @@ use std::{
 };
 use volley_error::Result;
 
-/// A task whose coordinator does not ask for it is aborted after this time, as in Presto
-/// (`task.client.timeout`).
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
-
-/// A task that has ended is forgotten after this time (`task.info.max-age`).
-const INFO_AGE_MAX: Duration = Duration::from_secs(15 * 60);
+/// How long tasks live without a coordinator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expiry {
+    /// A task whose coordinator does not ask for it is aborted after this time.
+    pub client_timeout: Duration,
+    /// A task that has ended is forgotten after this time.
+    pub info_age_max: Duration,
+}
 
 /// Finds tasks by their identities.
 pub(crate) struct TaskManager {
     engine: Arc<Engine>,
     /// `http://host:port`, where tasks are found.
     base: String,
+    expiry: Expiry,
     tasks: Mutex<BTreeMap<String, Arc<WorkerTask>>>,
 }
 
 impl TaskManager {
-    pub(crate) fn new(engine: Arc<Engine>, base: String) -> TaskManager {
-        TaskManager { engine, base, tasks: Mutex::default() }
+    pub(crate) fn new(engine: Arc<Engine>, base: String, expiry: Expiry) -> TaskManager {
+        TaskManager { engine, base, expiry, tasks: Mutex::default() }
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -81,10 +84,7 @@ impl TaskManager {
 
     /// Aborts tasks without a coordinator and forgets tasks that ended long ago.
     pub(crate) fn expire(&self) {
-        self.expire_after(CLIENT_TIMEOUT, INFO_AGE_MAX);
-    }
-
-    fn expire_after(&self, client_timeout: Duration, info_age_max: Duration) {
+        let Expiry { client_timeout, info_age_max } = self.expiry;
         for task in self.all() {
             let (last_request, is_done) = task.last_request();
             if !is_done && last_request.elapsed() > client_timeout {

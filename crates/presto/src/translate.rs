@@ -20,6 +20,7 @@ mod simple;
 mod exchange;
 mod remote_source;
 mod aggregate;
+mod reduce_agg;
 mod group_id;
 mod join;
 mod window;
@@ -34,6 +35,7 @@ use crate::{
     json::Json,
     partition::OutputPartitioning,
     plan_json::{Variable, class_of},
+    session_time::SessionTime,
     table_write::WriteColumns,
     type_signature::parse_type,
 };
@@ -67,6 +69,15 @@ pub(crate) struct TranslatedFragment {
     pub partitioning: OutputPartitioning,
     /// Where the output has what a table writer returns, if the fragment has one.
     pub writes: Option<WriteColumns>,
+    /// Who reads the output.
+    pub reader: OutputReader,
+}
+
+/// Who reads the pages of a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputReader {
+    Coordinator,
+    Worker,
 }
 
 /// Translates fragments as a worker does, without running them.
@@ -105,6 +116,7 @@ impl FragmentTranslator {
             registry: &self.registry,
             pool: &self.pool,
             first_unique_id: 0,
+            time: &SessionTime::default(),
         };
         Ok(translate(json, &context)?.plan.to_string())
     }
@@ -118,6 +130,8 @@ pub(crate) struct FragmentContext<'c> {
     pub pool: &'c Pool,
     /// The first of the numbers that AssignUniqueId nodes of this task assign.
     pub first_unique_id: i64,
+    /// How constants of the session are read.
+    pub time: &'c SessionTime,
 }
 
 /// A scan of a fragment.
@@ -148,6 +162,7 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
         catalogs: context.catalogs,
         pool: context.pool,
         first_unique_id: context.first_unique_id,
+        time: context.time,
         is_whole_query: is_output && !json.contains("RemoteSourceNode"),
         scanned: BTreeMap::new(),
         remote_sources: BTreeMap::new(),
@@ -170,7 +185,22 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
     let relation = translator.declared(relation, &layout)?;
     let plan = PlanNode::numbered(translator.transferable(relation, &layout)?.node);
     plan.check(context.registry)?;
-    Ok(translator.finish(plan, partitioning, writes))
+    if is_output {
+        check_results(&layout)?;
+    }
+    let reader = if is_output { OutputReader::Coordinator } else { OutputReader::Worker };
+    Ok(translator.finish(plan, partitioning, writes, reader))
+}
+
+/// Intervals inside of other values have no form that a coordinator reads.
+fn check_results(layout: &[Variable]) -> Result<()> {
+    for Variable { signature, .. } in layout {
+        let is_interval = signature.starts_with("interval ");
+        if !is_interval && signature.contains("interval ") {
+            return Err(Error::unsupported(format!("results of the type {signature} of Presto")));
+        }
+    }
+    Ok(())
 }
 
 /// The state of a translation.
@@ -179,6 +209,7 @@ pub(crate) struct Translator<'t> {
     catalogs: &'t Catalogs,
     pool: &'t Pool,
     first_unique_id: i64,
+    time: &'t SessionTime,
     /// Whether the fragment is all of a query: no other task reads or writes its pages.
     is_whole_query: bool,
     /// The tables that scans read and their names in the plan, by the identity of Presto's node.
@@ -243,6 +274,7 @@ impl Translator<'_> {
         plan: Arc<PlanNode>,
         partitioning: OutputPartitioning,
         writes: Option<WriteColumns>,
+        reader: OutputReader,
     ) -> TranslatedFragment {
         let (mut tables, mut inputs) = (BTreeMap::new(), BTreeMap::new());
         for visit in plan.walk() {
@@ -267,7 +299,7 @@ impl Translator<'_> {
         for source in remote_sources.values_mut() {
             source.node = inputs.get(&source.name).copied();
         }
-        TranslatedFragment { plan, scans, remote_sources, partitioning, writes }
+        TranslatedFragment { plan, scans, remote_sources, partitioning, writes, reader }
     }
 
     /// The functions that Presto's names mean.

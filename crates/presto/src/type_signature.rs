@@ -5,7 +5,7 @@ mod tests;
 
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_types::{DECIMAL_PRECISION_MAX, Field, Type};
+use volley_types::{DECIMAL_PRECISION_MAX, Field, Type, custom::ZonedTimestamp};
 
 /// How deep a type may nest.
 const DEPTH_MAX: usize = 64;
@@ -51,13 +51,17 @@ impl<'a> Parser<'a> {
                 Ok(Type::map(key, value))
             }
             "row" => self.row(depth),
+            // QDIGEST has other bytes in Presto.
+            "tdigest" | "kllsketch" => self.sketch(&name, depth),
             "decimal" => self.decimal(),
             "varchar" | "char" => {
                 self.skip_parameters()?;
                 Ok(Type::Varchar)
             }
             // What patterns are compiled to; they stay texts here.
-            "likepattern" | "joniregexp" | "re2jregexp" | "jsonpath" => Ok(Type::Varchar),
+            "likepattern" | "joniregexp" | "re2jregexp" | "jsonpath" | "codepoints" => {
+                Ok(Type::Varchar)
+            }
             scalar => self.scalar(scalar),
         }
     }
@@ -77,13 +81,28 @@ impl<'a> Parser<'a> {
             "time" => Type::Time,
             "timestamp" => Type::Timestamp,
             "interval day to second" | "interval year to month" => Type::Interval,
+            "timestamp with time zone" => ZonedTimestamp::data_type(),
             // Values are the same bytes in both systems.
-            "json" => {
-                let made = self.registry.types().make(name, &[]).and_then(|it| it.ok());
-                return made.ok_or_else(|| no_type(name));
-            }
+            "json" | "ipprefix" | "hyperloglog" | "setdigest" => return self.custom(name, &[]),
+            // Pages hold them in other bytes.
+            "uuid" | "ipaddress" => return self.custom(name, &[]),
             other => return Err(no_type(other)),
         })
+    }
+
+    /// A registered type.
+    fn custom(&self, name: &str, parameters: &[String]) -> Result<Type> {
+        let made = self.registry.types().make(name, parameters).and_then(|it| it.ok());
+        made.ok_or_else(|| no_type(name))
+    }
+
+    /// A sketch of values of a type, whose values are the same bytes in both systems.
+    fn sketch(&mut self, name: &str, depth: usize) -> Result<Type> {
+        self.expect('(')?;
+        let element = self.any(depth + 1)?;
+        self.expect(')')?;
+        let shown = format!("{name}({element})").to_ascii_lowercase();
+        self.custom(name, &[element.to_string()]).map_err(|_| no_type(&shown))
     }
 
     /// A name of letters; some types have several words.

@@ -6,7 +6,7 @@ use crate::{
     config::WorkerConfig,
     exchange_client::ExchangeConfig,
     server::{Service, router},
-    task_manager::TaskManager,
+    task_manager::{Expiry, TaskManager},
 };
 use std::{
     net::SocketAddr,
@@ -32,8 +32,10 @@ use volley_wire::presto_page::PrestoPageOptions;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// How often the worker looks for tasks whose coordinator disappeared.
-const EXPIRY_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the worker looks for tasks whose coordinator disappeared: a quarter of their time-out,
+/// within these bounds.
+const EXPIRY_INTERVAL_MIN: Duration = Duration::from_millis(50);
+const EXPIRY_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
 /// How often a worker that shuts down looks whether its tasks have ended.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(200);
@@ -59,6 +61,7 @@ pub struct Worker {
     service: Arc<Service>,
     listener: TcpListener,
     announcement: Announcement,
+    expiry_interval: Duration,
 }
 
 /// What runs tasks.
@@ -130,8 +133,12 @@ impl Worker {
         let catalogs = Catalogs::new(&config)?;
         let announcement = Announcement::new(&config, &http, &catalogs.names())?;
         let engine = Arc::new(Engine::new(&config, parts, catalogs)?);
+        let expiry =
+            Expiry { client_timeout: config.client_timeout, info_age_max: config.info_age_max };
+        let interval = config.client_timeout / 4;
+        let expiry_interval = interval.clamp(EXPIRY_INTERVAL_MIN, EXPIRY_INTERVAL_MAX);
         let service = Arc::new(Service {
-            tasks: TaskManager::new(engine, http),
+            tasks: TaskManager::new(engine, http, expiry),
             lifecycle: Lifecycle(watch::Sender::new(NodeState::Active)),
             environment: config.environment,
             version: config.version,
@@ -139,7 +146,7 @@ impl Worker {
             address: config.internal_address,
             started: Instant::now(),
         });
-        Ok(Worker { service, listener, announcement })
+        Ok(Worker { service, listener, announcement, expiry_interval })
     }
 
     /// The address on which the worker listens.
@@ -162,10 +169,10 @@ impl Worker {
         stop: impl Future<Output = ()>,
         report: impl Fn(&Error) + Send + 'static,
     ) -> Result<()> {
-        let Worker { service, listener, announcement } = self;
+        let Worker { service, listener, announcement, expiry_interval } = self;
         let announcement = Arc::new(announcement);
         let announcer = tokio::spawn(announce(Arc::clone(&announcement), report));
-        let expiry = tokio::spawn(expire(Arc::clone(&service)));
+        let expiry = tokio::spawn(expire(Arc::clone(&service), expiry_interval));
         let server = axum::serve(listener, router(Arc::clone(&service)));
         let outcome = tokio::select! {
             served = server => served.map_err(|it| Error::io("the listener", it)),
@@ -198,8 +205,8 @@ async fn announce(announcement: Arc<Announcement>, report: impl Fn(&Error)) {
     }
 }
 
-async fn expire(service: Arc<Service>) {
-    let mut interval = time::interval(EXPIRY_INTERVAL);
+async fn expire(service: Arc<Service>, every: Duration) {
+    let mut interval = time::interval(every);
     loop {
         interval.tick().await;
         service.tasks.expire();

@@ -19,8 +19,11 @@
 //! checksum CRC-32 of the bytes as sent, the markers, the rows and the uncompressed size
 //! ```
 //!
-//! Times are milliseconds. An INTERVAL is milliseconds in a LONG_ARRAY or months in an INT_ARRAY;
-//! it is read, and written by a caller that knows which, as BIGINT or INTEGER.
+//! Times are milliseconds. TIMESTAMP WITH TIME ZONE is milliseconds and a number of 12 bits of
+//! Presto's for the zone; UUID and IPADDRESS are 16 bytes in an INT128_ARRAY. An INTERVAL
+//! of Presto is milliseconds in a LONG_ARRAY or months in an INT_ARRAY: both are read, and a caller
+//! that knows which writes it as BIGINT or INTEGER. Between workers of this engine, an INTERVAL is
+//! its months, days (4 bytes each) and nanoseconds in an INT128_ARRAY.
 //!
 //! Numbers are little-endian. The types of the columns decide which blocks are accepted. The format
 //! is that of `PagesSerde` and the `BlockEncoding` classes of Presto 0.287 and 0.296.
@@ -29,6 +32,7 @@
 //! the bytes and to [`PrestoPageOptions::uncompressed_bytes_max`].
 
 mod kind;
+mod zone_key;
 mod read;
 mod write;
 mod compress;
@@ -40,6 +44,7 @@ pub use compress::PageCompression;
 pub use page::{PageReader, PrestoPageOptions, write_page};
 pub use read::read_block;
 pub use write::write_block;
+pub use zone_key::{key_of_zone, zone_of_key};
 
 const DICTIONARY: &str = "DICTIONARY";
 const RUN_LENGTH: &str = "RLE";

@@ -2,6 +2,7 @@
 
 use super::{doc, presto};
 use std::sync::Arc;
+use twox_hash::XxHash64;
 use volley_error::Result;
 use volley_function::Registry;
 use volley_functions::value_aggregate::{self, Keys, ValueAggregate, ValueRow};
@@ -12,8 +13,8 @@ pub(super) fn register(registry: &mut Registry) {
     let checksum = doc(
         "checksum(x) -> varbinary",
         "8 bytes that depend on the values, nulls included, but not on their order; null without \
-         rows. The hash differs from other systems.",
-        &[("octet_length(checksum(x)) FROM (VALUES (1), (NULL)) t(x)", "8")],
+         rows. Those of maps and custom types differ from Presto's.",
+        &[("to_hex(checksum(x)) FROM (VALUES (bigint '3'), (NULL)) t(x)", "F251B655881C012F")],
     );
     let bind = |args: &[Type]| {
         let [value] = args else { return None };
@@ -42,9 +43,47 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
-/// The sum of the values' hashes, modulo 2^64.
+/// The sum of the values' hashes, each times [`PRIME`], modulo 2^64; the hash of null is 1.
 struct Checksum {
     keys: Keys,
+}
+
+/// The first prime number of XXH64.
+const PRIME: u64 = 0x9E37_79B1_85EB_CA87;
+
+impl Checksum {
+    /// Presto's hash of a value that is not null, and the engine's of a map or a custom type.
+    fn hash(&self, value: &Value) -> u64 {
+        match value {
+            Value::Boolean(true) => 1231,
+            Value::Boolean(false) => 1237,
+            Value::TinyInt(it) => hash_long((*it).into()),
+            Value::SmallInt(it) => hash_long((*it).into()),
+            Value::Integer(it) | Value::Date(it) => hash_long((*it).into()),
+            Value::BigInt(it) => hash_long(*it),
+            Value::Time(it) | Value::Timestamp(it) => hash_long(it.div_euclid(1_000)),
+            Value::Real(it) => {
+                let it = if it.is_nan() { f32::NAN } else { it + 0.0 };
+                hash_long(i64::from(it.to_bits() as i32))
+            }
+            Value::Double(it) => {
+                let it = if it.is_nan() { f64::NAN } else { it + 0.0 };
+                hash_long(it.to_bits() as i64)
+            }
+            Value::Varchar(text) => XxHash64::oneshot(0, text.as_bytes()),
+            Value::Varbinary(bytes) => XxHash64::oneshot(0, bytes),
+            Value::Array(parts) | Value::Row(parts) => parts.iter().fold(0, |hash: u64, part| {
+                let part = if part.is_null() { 0 } else { self.hash(part) };
+                hash.wrapping_mul(31).wrapping_add(part)
+            }),
+            other => self.keys.hash(other),
+        }
+    }
+}
+
+fn hash_long(value: i64) -> u64 {
+    let mixed = (value as u64).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+    mixed.rotate_left(31).wrapping_mul(PRIME)
 }
 
 impl ValueAggregate for Checksum {
@@ -52,8 +91,9 @@ impl ValueAggregate for Checksum {
     const IGNORES_NULLS: &'static [bool] = &[false];
 
     fn add(&self, state: &mut Option<u64>, row: ValueRow<'_>) -> Result<()> {
-        let hash = self.keys.hash(&row.value(0));
-        *state = Some(state.unwrap_or(0).wrapping_add(hash));
+        let value = row.value(0);
+        let hash = if value.is_null() { 1 } else { self.hash(&value) };
+        *state = Some(state.unwrap_or(0).wrapping_add(hash.wrapping_mul(PRIME)));
         Ok(())
     }
 
@@ -68,7 +108,7 @@ impl ValueAggregate for Checksum {
     }
 
     fn result(&self, state: &Option<u64>) -> Result<Value> {
-        let bytes = |it: u64| Value::Varbinary(it.to_be_bytes().into());
+        let bytes = |it: u64| Value::Varbinary(it.to_le_bytes().into());
         Ok(state.map_or(Value::Null, bytes))
     }
 }

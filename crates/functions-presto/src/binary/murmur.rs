@@ -4,7 +4,7 @@ const C1: u64 = 0x87C3_7B91_1142_53D5;
 const C2: u64 = 0x4CF5_AD43_2745_937F;
 
 /// Both halves of the hash, the least significant byte of each first.
-pub(super) fn murmur3_x64_128(bytes: &[u8]) -> [u8; 16] {
+pub(crate) fn murmur3_x64_128(bytes: &[u8]) -> [u8; 16] {
     let (mut h1, mut h2) = (0u64, 0u64);
     let (blocks, tail) = bytes.as_chunks::<16>();
     for block in blocks {

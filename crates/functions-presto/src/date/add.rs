@@ -1,7 +1,8 @@
 //! `date_add`, and `plus` and `minus` of points in time and intervals.
 //!
 //! Units of days and more are those of the calendar: a day beyond the end of a month becomes its
-//! last one. Shorter ones are lengths of time, also where clocks are changed.
+//! last one. Shorter ones are lengths of time, also where clocks are changed: a TIMESTAMP passes as
+//! clocks of the session's zone do.
 
 use super::{
     doc,
@@ -14,7 +15,9 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
     BindScalar, BoundScalar, FunctionDoc, Registry, ScalarTraits,
-    simple::{BigInt, Date, Interval, Physical, Time, Varchar, map2, map3, ternary, vectorized},
+    simple::{
+        BigInt, Date, Interval, Physical, Time, Timestamp, Varchar, map2, map3, ternary, vectorized,
+    },
 };
 use volley_types::{
     Interval as IntervalValue, Type,
@@ -101,7 +104,7 @@ fn days_later(days: i32, more: i64) -> Option<i32> {
 
 /// The point in time that many microseconds later.
 fn later<P: Point>(moment: &Moment, micros: i64, zones: &Zones) -> Result<P::Stored> {
-    match moment.instant {
+    match zones.located::<P>(*moment)?.instant {
         Some(instant) => {
             let instant = instant.checked_add(micros).ok_or_else(out_of_range)?;
             let moved = zones.moment_at(instant, moment.zone);
@@ -195,6 +198,7 @@ fn bind_between(given: &[Type]) -> Option<BoundScalar> {
     match (left, right) {
         (Type::Date, Type::Date) => return Some(between_dates()),
         (Type::Time, Type::Time) => return Some(between_times()),
+        (Type::Timestamp, Type::Timestamp) => return Some(between_timestamps()),
         _ => {}
     }
     let becomes_zoned =
@@ -205,16 +209,33 @@ fn bind_between(given: &[Type]) -> Option<BoundScalar> {
     }
     let function = vectorized(|rows, args, to, ctx| {
         let between = |end: i64, start: i64| -> Result<IntervalValue> {
-            let (end, start) = (ZonedTimestamp::unpack(end).0, ZonedTimestamp::unpack(start).0);
-            let micros = end.checked_sub(start).ok_or_else(out_of_range)?;
-            let days = i32::try_from(micros / MICROS_PER_DAY).map_err(|_| out_of_range())?;
-            let nanoseconds = micros % MICROS_PER_DAY * NANOS_PER_MICRO;
-            Ok(IntervalValue { months: 0, days, nanoseconds })
+            interval_between(ZonedTimestamp::unpack(end).0, ZonedTimestamp::unpack(start).0)
         };
         map2::<Physical<i64>, Physical<i64>, Interval, _>(rows, args, to, ctx, between)
     });
     let types = vec![ZonedTimestamp::data_type(); 2];
     Some(BoundScalar::new(types, Type::Interval, ScalarTraits::DEFAULT, function))
+}
+
+/// The interval between two instants, in microseconds.
+fn interval_between(end: i64, start: i64) -> Result<IntervalValue> {
+    let micros = end.checked_sub(start).ok_or_else(out_of_range)?;
+    let days = i32::try_from(micros / MICROS_PER_DAY).map_err(|_| out_of_range())?;
+    let nanoseconds = micros % MICROS_PER_DAY * NANOS_PER_MICRO;
+    Ok(IntervalValue { months: 0, days, nanoseconds })
+}
+
+/// Timestamps are those of clocks of the session's zone.
+fn between_timestamps() -> BoundScalar {
+    let function = vectorized(|rows, args, to, ctx| {
+        let zones = Zones::new(ctx);
+        let instant = |it: i64| zones.instant(&OfTimestamp::moment(it, &zones));
+        let between = |end: i64, start: i64| -> Result<IntervalValue> {
+            interval_between(instant(end)?, instant(start)?)
+        };
+        map2::<Timestamp, Timestamp, Interval, _>(rows, args, to, ctx, between)
+    });
+    BoundScalar::new(vec![Type::Timestamp; 2], Type::Interval, ScalarTraits::DEFAULT, function)
 }
 
 fn between_dates() -> BoundScalar {

@@ -39,8 +39,12 @@ fn counted<P: Point>(unit_of: fn(&str) -> Result<Unit>) -> BindScalar {
     let function = vectorized(move |rows, args, to, ctx| {
         let zones = Zones::new(ctx);
         let count = |unit: &str, start: P::Stored, end: P::Stored| -> Result<i64> {
+            let unit = unit_of(unit)?;
             let (start, end) = (P::moment(start, &zones), P::moment(end, &zones));
-            count(unit_of(unit)?, &start, &end, &zones)
+            if unit.micros().is_none() {
+                return count(unit, &start, &end, &zones);
+            }
+            count(unit, &zones.located::<P>(start)?, &zones.located::<P>(end)?, &zones)
         };
         map3::<Varchar, P::Marker, P::Marker, BigInt, _>(rows, args, to, ctx, count)
     });

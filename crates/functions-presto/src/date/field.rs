@@ -145,10 +145,11 @@ fn register_of_times(registry: &mut Registry) {
     for (name, of) in of_time {
         registry.add_scalar(name, FunctionDoc::default(), unary::<Time, BigInt, i64>(of));
     }
-    let of_interval: [(&str, fn(IntervalValue) -> i64); 7] = [
+    let of_interval: [(&str, fn(IntervalValue) -> i64); 8] = [
         ("presto.year", |it| i64::from(it.months) / 12),
         ("presto.month", |it| i64::from(it.months) % 12),
         ("presto.day", |it| millis_of(it) / MILLIS_PER_DAY),
+        ("presto.day_of_month", |it| millis_of(it) / MILLIS_PER_DAY),
         ("presto.hour", |it| millis_of(it) % MILLIS_PER_DAY / 3_600_000),
         ("presto.minute", |it| millis_of(it) % 3_600_000 / 60_000),
         ("presto.second", |it| millis_of(it) % 60_000 / 1_000),

@@ -1,10 +1,10 @@
-//! `parse_duration` and `to_milliseconds`.
+//! `parse_duration`, `to_milliseconds` and `human_readable_seconds`.
 
 use super::{doc, field::millis_of};
 use volley_error::{Error, Result};
 use volley_function::{
     Registry,
-    simple::{BigInt, Interval, Varchar, unary},
+    simple::{BigInt, Double, Interval, StringWriter, Varchar, text_unary, unary},
 };
 use volley_types::Interval as IntervalValue;
 
@@ -36,6 +36,40 @@ pub(super) fn register(registry: &mut Registry) {
         &[("to_milliseconds(interval '1' day)", "86400000")],
     );
     registry.add_scalar("presto.to_milliseconds", millis, unary::<Interval, BigInt, _>(millis_of));
+    let readable = doc(
+        "human_readable_seconds(double) -> varchar",
+        "Seconds, rounded, as weeks, days, hours, minutes and seconds; without the sign.",
+        &[
+            ("human_readable_seconds(96)", "1 minute, 36 seconds"),
+            ("human_readable_seconds(56363463)", "93 weeks, 1 day, 8 hours, 31 minutes, 3 seconds"),
+        ],
+    );
+    let name = "presto.human_readable_seconds";
+    registry.add_scalar(name, readable, text_unary::<Double, Varchar, _>(readable_seconds));
+}
+
+/// Units of `human_readable_seconds`, and their seconds.
+const READABLE_UNITS: [(&str, u64); 5] =
+    [("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)];
+
+fn readable_seconds(seconds: f64, out: &mut StringWriter) -> Result<()> {
+    let mut rest = seconds.round().abs();
+    if !rest.is_finite() {
+        let message = format!("human_readable_seconds takes a finite number: {seconds}");
+        return Err(Error::invalid_value(message));
+    }
+    let mut text = String::new();
+    for (name, unit) in READABLE_UNITS {
+        let count = (rest / unit as f64).floor();
+        rest -= count * unit as f64;
+        if count > 0.0 {
+            let (before, plural) =
+                (if text.is_empty() { "" } else { ", " }, if count == 1.0 { "" } else { "s" });
+            text.push_str(&format!("{before}{count} {name}{plural}"));
+        }
+    }
+    out.push_str(if text.is_empty() { "0 seconds" } else { &text });
+    Ok(())
 }
 
 fn duration(text: &str) -> Result<IntervalValue, Error> {

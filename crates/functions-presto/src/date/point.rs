@@ -49,6 +49,14 @@ impl Zones {
         self.clocks.borrow_mut().of(zone).first_instant_of(local)
     }
 
+    /// The moment with its instant, for a type whose lengths of time pass as in its zone.
+    pub(super) fn located<P: Point>(&self, moment: Moment) -> Result<Moment> {
+        match P::IN_ZONE {
+            true => Ok(Moment { instant: Some(self.instant(&moment)?), ..moment }),
+            false => Ok(moment),
+        }
+    }
+
     /// The instant of a moment.
     pub(super) fn instant(&self, moment: &Moment) -> Result<i64> {
         match moment.instant {
@@ -89,6 +97,10 @@ pub(super) trait Point: 'static {
     type Stored: Copy + Stored<<Self::Marker as ResultType>::Column> + 'static;
     type Marker: for<'a> Arg<Value<'a> = Self::Stored> + ResultType;
 
+    /// Whether lengths of time pass as on the clocks of a zone: those of the session's for
+    /// TIMESTAMP, as in Presto with `legacy_timestamp`.
+    const IN_ZONE: bool;
+
     fn data_type() -> Type;
 
     fn moment(stored: Self::Stored, zones: &Zones) -> Moment;
@@ -107,6 +119,7 @@ pub(super) struct OfZoned;
 impl Point for OfDate {
     type Stored = i32;
     type Marker = Date;
+    const IN_ZONE: bool = false;
 
     fn data_type() -> Type {
         Type::Date
@@ -124,6 +137,7 @@ impl Point for OfDate {
 impl Point for OfTimestamp {
     type Stored = i64;
     type Marker = Timestamp;
+    const IN_ZONE: bool = true;
 
     fn data_type() -> Type {
         Type::Timestamp
@@ -134,14 +148,17 @@ impl Point for OfTimestamp {
         Moment { days, of_day, zone: zones.session, instant: None }
     }
 
-    fn changed(local: i64, _: &Moment, _: &Zones) -> Result<i64> {
-        Ok(local)
+    /// Clocks that are put forward do not show some times: the time as many minutes later.
+    fn changed(local: i64, of: &Moment, zones: &Zones) -> Result<i64> {
+        let instant = zones.instant_like(local, of)?;
+        zones.moment_at(instant, of.zone).local()
     }
 }
 
 impl Point for OfZoned {
     type Stored = i64;
     type Marker = Physical<i64>;
+    const IN_ZONE: bool = true;
 
     fn data_type() -> Type {
         ZonedTimestamp::data_type()

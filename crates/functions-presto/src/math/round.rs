@@ -30,12 +30,12 @@ pub(super) fn register(registry: &mut Registry) {
         "round(number[, digits]) -> as the number",
         "The nearest number with `digits` digits after the point, or before it if `digits` is \
          negative; halves are rounded away from zero. A DECIMAL without `digits` gets a scale of \
-         0.",
+         0. Integers stay as they are, also for negative `digits`.",
         &[
             ("round(2.5e0)", "3.0"),
             ("round(-123.45)", "-123"),
             ("round(123.45, 1)", "123.50"),
-            ("round(125, -1)", "130"),
+            ("round(125, -1)", "125"),
         ],
     );
     add(registry, "round", round, f64::round, half_away);
@@ -79,10 +79,10 @@ fn register_digits(registry: &mut Registry) {
     let mut add = |bind| registry.add_scalar("presto.round", FunctionDoc::default(), bind);
     add(scalar(round_float).into_bind());
     add(scalar(|x: f32, digits: i32| round_float(x.into(), digits) as f32).into_bind());
-    add(scalar(|x: i8, digits: i32| round_integer::<i8>(x.into(), digits)).into_bind());
-    add(scalar(|x: i16, digits: i32| round_integer::<i16>(x.into(), digits)).into_bind());
-    add(scalar(|x: i32, digits: i32| round_integer::<i32>(x.into(), digits)).into_bind());
-    add(scalar(|x: i64, digits: i32| round_integer::<i64>(x.into(), digits)).into_bind());
+    add(scalar(|x: i8, _digits: i32| x).into_bind());
+    add(scalar(|x: i16, _digits: i32| x).into_bind());
+    add(scalar(|x: i32, _digits: i32| x).into_bind());
+    add(scalar(|x: i64, _digits: i32| x).into_bind());
     let of_decimal = |x: Decimal, digits: i32| -> Result<Decimal, Error> {
         let unscaled = round_digits(x.unscaled, i64::from(x.scale) - i64::from(digits));
         let overflow = || Error::invalid_value("decimal overflow in round");
@@ -102,12 +102,6 @@ fn round_digits(value: i128, drop: i64) -> Option<i128> {
     // A unit beyond 128 bits is more than twice any decimal.
     let Some(unit) = unit else { return Some(0) };
     (value / unit + half_away(value % unit, unit)).checked_mul(unit)
-}
-
-fn round_integer<T: TryFrom<i128>>(value: i128, digits: i32) -> Result<T, Error> {
-    let rounded = round_digits(value, -i64::from(digits));
-    let rounded = rounded.and_then(|it| T::try_from(it).ok());
-    rounded.ok_or_else(|| Error::invalid_value(format!("overflow in round({value}, {digits})")))
 }
 
 fn round_float(value: f64, digits: i32) -> f64 {

@@ -1,7 +1,7 @@
 //! Aggregates that make sketches of numbers, or of sketches: `tdigest_agg`, `qdigest_agg`,
 //! `sketch_kll`, `sketch_kll_with_k`, `merge`.
 
-use super::{Kll, TDigest, t_digest::DEFAULT_COMPRESSION, types::SketchKind};
+use super::{Kll, TDigest, kll_bytes, t_digest::DEFAULT_COMPRESSION, types::SketchKind};
 use crate::aggregate::{Number, weights_overflow};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -10,7 +10,7 @@ use volley_functions::{
     kll::{DEFAULT_K, K_MIN},
     value_aggregate::{self, ValueAggregate, ValueRow},
 };
-use volley_types::{Type, Value, implicit_cast_cost};
+use volley_types::{Type, Value, custom::HyperLogLog, implicit_cast_cost};
 
 /// Registers them.
 pub(super) fn register(registry: &mut Registry) {
@@ -61,6 +61,10 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let entry = registry.aggregates().get("merge").cloned();
     for bind in entry.into_iter().flat_map(|it| it.overloads) {
+        // Presto's sketches of sets have other bytes.
+        if bind(&[HyperLogLog::data_type()]).is_some() {
+            continue;
+        }
         registry.add_aggregate("presto.merge", FunctionDoc::default(), bind);
     }
 }
@@ -86,8 +90,12 @@ pub(super) trait Sketch: Clone + Send + 'static {
     /// The bytes of the sketch.
     fn write(&self) -> Vec<u8>;
 
-    /// Adds what another sketch holds; false when that is too much.
-    fn absorb(&mut self, other: &Self) -> bool;
+    /// Adds what another sketch holds.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: it is too much, or of another kind.
+    fn absorb(&mut self, other: &Self) -> Result<()>;
 
     /// Bytes on the heap.
     fn bytes(&self) -> usize;
@@ -102,9 +110,9 @@ impl Sketch for TDigest {
         self.to_bytes()
     }
 
-    fn absorb(&mut self, other: &TDigest) -> bool {
+    fn absorb(&mut self, other: &TDigest) -> Result<()> {
         self.merge(other);
-        self.total().is_finite()
+        if self.total().is_finite() { Ok(()) } else { Err(weights_overflow()) }
     }
 
     fn bytes(&self) -> usize {
@@ -114,15 +122,15 @@ impl Sketch for TDigest {
 
 impl<T: Number> Sketch for Kll<T> {
     fn read(bytes: &[u8]) -> Option<Kll<T>> {
-        Kll::from_bytes(bytes)
+        kll_bytes::read(bytes)
     }
 
     fn write(&self) -> Vec<u8> {
-        self.to_bytes()
+        kll_bytes::write(self)
     }
 
-    fn absorb(&mut self, other: &Kll<T>) -> bool {
-        self.merge(other)
+    fn absorb(&mut self, other: &Kll<T>) -> Result<()> {
+        if self.merge(other) { Ok(()) } else { Err(weights_overflow()) }
     }
 
     fn bytes(&self) -> usize {
@@ -182,7 +190,7 @@ fn merge_bytes<S: Sketch>(state: &mut Option<Box<S>>, bytes: &Value) -> Result<(
         *state = Some(Box::new(other));
         return Ok(());
     };
-    if sketch.absorb(&other) { Ok(()) } else { Err(weights_overflow()) }
+    sketch.absorb(&other)
 }
 
 /// Adds the sketch in a row.

@@ -5,8 +5,8 @@ use crate::aggregate::{Number, weights_overflow};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, FunctionDoc, Package, Registry, ScalarTraits, simple};
-use volley_functions::value_aggregate::{ValueRow, elements, union_of_sets};
-use volley_types::{Field, Type, Value, custom::HyperLogLog, implicit_cast_cost};
+use volley_functions::value_aggregate::{ValueRow, elements};
+use volley_types::{Field, Type, Value, implicit_cast_cost};
 use volley_vector::{Decoded, Vector};
 
 /// Registers them.
@@ -28,26 +28,6 @@ pub(super) fn register(registry: &mut Registry) {
             let types = vec![args.first()?.clone(), Type::Double];
             let result = types.first()?.clone();
             of_numbers(args, types, result, &element, scale::<i64>, scale::<f64>)
-        },
-    );
-    add(
-        registry,
-        ("merge_hll", "merge_hll(array(hyperloglog)) -> hyperloglog"),
-        "The sketch of the union of the sets; null if there is none.",
-        (
-            "cardinality(merge_hll(array_agg(s))) FROM (SELECT approx_set(x) FROM (VALUES (1), \
-             (2)) t(x) GROUP BY x) v(s)",
-            "2",
-        ),
-        |args| {
-            let sketch = HyperLogLog::data_type();
-            let types = vec![Type::array(sketch.clone())];
-            bound(args, types, sketch, |row| {
-                let sketches = row.value(0);
-                let bytes = elements(&sketches).iter().filter_map(bytes_of);
-                let union = union_of_sets(bytes);
-                Ok(union.map_or(Value::Null, |it| Value::Varbinary(it.into())))
-            })
         },
     );
 }
@@ -257,7 +237,7 @@ fn factor_of(row: ValueRow<'_>) -> Result<f64> {
 fn scale<T: Number>(row: ValueRow<'_>, _element: &Type) -> Result<Value> {
     let digest: Kll<T> = sketch(row)?;
     let scaled = digest.scaled(factor_of(row)?).ok_or_else(weights_overflow)?;
-    Ok(Value::Varbinary(scaled.to_bytes().into()))
+    Ok(Value::Varbinary(scaled.write().into()))
 }
 
 fn t_digest() -> Type {

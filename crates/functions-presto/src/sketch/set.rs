@@ -4,11 +4,12 @@
 use super::{
     SetDigest,
     aggregate::{self, Sketch, merge_row},
-    scalar::{self, bytes_of, malformed, optional},
+    approx_set::hash_of,
+    scalar::{self, bytes_of, malformed},
     types::SketchKind,
 };
 use std::sync::Arc;
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, FunctionDoc, Registry};
 use volley_functions::value_aggregate::{Keys, ValueRow};
 use volley_types::{CustomOrder, Type, Value};
@@ -22,7 +23,7 @@ pub(super) fn register(registry: &mut Registry) {
     aggregate::add(
         registry,
         ("make_set_digest", "make_set_digest(x) -> setdigest"),
-        "A digest of the set of values that are not null, exact for fewer than 2048 of them.",
+        "A digest of the set of values that are not null, exact for fewer than 8192 of them.",
         "cardinality(make_set_digest(x)) FROM (VALUES (1), (2), (2)) t(x)",
         "2",
         bind_make,
@@ -46,11 +47,12 @@ fn register_scalars(registry: &mut Registry) {
     scalar::add(
         registry,
         ("jaccard_index", "jaccard_index(setdigest, setdigest) -> double"),
-        "About which share of the union of two sets is in both.",
-        (&format!("jaccard_index(a, b) {SETS}"), "0.25"),
+        "About which share of the union of two sets is in both, by as many of its least hashes as \
+         the smaller one has.",
+        (&format!("jaccard_index(a, b) {SETS}"), "0.5"),
         |args| {
             scalar::bound(args, vec![set(), set()], Type::Double, |row| {
-                Ok(optional(digest(row, 0)?.jaccard_index(&digest(row, 1)?)))
+                Ok(Value::Double(digest(row, 0)?.jaccard_index(&digest(row, 1)?)))
             })
         },
     );
@@ -62,7 +64,7 @@ fn register_scalars(registry: &mut Registry) {
         |args| {
             scalar::bound(args, vec![set(), set()], Type::BigInt, |row| {
                 let both = digest(row, 0)?.intersection_cardinality(&digest(row, 1)?);
-                Ok(Value::BigInt(both.round() as i64))
+                both.map(Value::BigInt).ok_or_else(other_buckets)
             })
         },
     );
@@ -73,10 +75,8 @@ fn register_scalars(registry: &mut Registry) {
         (&format!("map_values(hash_counts(b)) {SETS}"), "[1, 1, 1]"),
         |args| {
             scalar::bound(args, vec![set()], Type::map(Type::BigInt, Type::SmallInt), |row| {
-                let entry = |(hash, count): (u64, u16)| {
-                    let count = i16::try_from(count).unwrap_or(i16::MAX);
-                    (Value::BigInt(hash as i64), Value::SmallInt(count))
-                };
+                let entry =
+                    |(hash, count): (i64, i16)| (Value::BigInt(hash), Value::SmallInt(count));
                 Ok(Value::Map(digest(row, 0)?.counts().map(entry).collect()))
             })
         },
@@ -89,7 +89,7 @@ fn register_scalars(registry: &mut Registry) {
     );
     let bind = |args: &[Type]| {
         scalar::bound(args, vec![set()], Type::BigInt, |row| {
-            Ok(Value::BigInt(digest(row, 0)?.cardinality().round() as i64))
+            Ok(Value::BigInt(digest(row, 0)?.cardinality()))
         })
     };
     registry.add_scalar("cardinality", cardinality, Arc::new(bind));
@@ -104,6 +104,10 @@ fn digest(row: ValueRow<'_>, argument: usize) -> Result<SetDigest> {
     bytes_of(&value).and_then(SetDigest::from_bytes).ok_or_else(malformed)
 }
 
+fn other_buckets() -> Error {
+    Error::invalid_value("cannot merge digests with different numbers of buckets")
+}
+
 fn bind_make(args: &[Type]) -> Option<BoundAggregate> {
     let [value] = args else { return None };
     if value.order() < CustomOrder::Equality {
@@ -111,7 +115,9 @@ fn bind_make(args: &[Type]) -> Option<BoundAggregate> {
     }
     let keys = Keys::of(value);
     Some(aggregate::bound::<SetDigest>(args.to_vec(), set(), move |state, row| {
-        state.get_or_insert_default().add(keys.hash(&row.value(0)), 1);
+        let value = row.value(0);
+        let hash = hash_of(&value).unwrap_or_else(|| keys.hash(&value));
+        state.get_or_insert_default().add(hash);
         Ok(())
     }))
 }
@@ -125,9 +131,8 @@ impl Sketch for SetDigest {
         self.to_bytes()
     }
 
-    fn absorb(&mut self, other: &SetDigest) -> bool {
-        self.merge(other);
-        true
+    fn absorb(&mut self, other: &SetDigest) -> Result<()> {
+        if self.merge(other) { Ok(()) } else { Err(other_buckets()) }
     }
 
     fn bytes(&self) -> usize {

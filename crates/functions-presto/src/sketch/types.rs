@@ -1,7 +1,7 @@
 //! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as
-//! VARBINARY.
+//! VARBINARY: in Presto's bytes, apart from QDIGEST, which has those of a KLLSKETCH.
 
-use super::{Kll, SetDigest, TDigest};
+use super::{SetDigest, TDigest, kll_bytes};
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
@@ -38,8 +38,8 @@ impl SketchType {
         match (self.kind, self.is_integer) {
             (SketchKind::TDigest, _) => TDigest::from_bytes(bytes).is_some(),
             (SketchKind::Set, _) => SetDigest::from_bytes(bytes).is_some(),
-            (_, true) => Kll::<i64>::from_bytes(bytes).is_some(),
-            (_, false) => Kll::<f64>::from_bytes(bytes).is_some(),
+            (_, true) => kll_bytes::read::<i64>(bytes).is_some(),
+            (_, false) => kll_bytes::read::<f64>(bytes).is_some(),
         }
     }
 }

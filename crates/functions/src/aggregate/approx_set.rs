@@ -198,14 +198,6 @@ fn merge_bytes(state: &mut Option<Box<Sketch>>, bytes: &[u8]) {
     }
 }
 
-/// The bytes of the sketch of the union of sets, given as the bytes of their sketches; `None` when
-/// there is none.
-pub fn union_of_sets<'a>(sketches: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
-    let mut union = None;
-    sketches.for_each(|it| merge_bytes(&mut union, it));
-    union.map(|it| it.to_bytes())
-}
-
 fn sketches_or_null(states: &mut TypedSlots<'_, Option<Box<Sketch>>>) -> Vector {
     let valid: Vec<bool> = (0..states.len()).map(|slot| states.get(slot).is_some()).collect();
     let sketches = sketches_of(states, HyperLogLog::data_type());

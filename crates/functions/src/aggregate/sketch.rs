@@ -193,7 +193,7 @@ impl Sketch {
     pub(super) fn estimate(&self) -> i64 {
         match &self.set {
             Set::Exact(hashes) => hashes.len() as i64,
-            Set::Dense(registers) => estimate_dense(registers),
+            Set::Dense(registers) => estimate_registers(registers),
         }
     }
 
@@ -221,8 +221,9 @@ fn add_to_registers(registers: &mut [u8], index_bits: u32, hash: u64) {
     registers[index] = registers[index].max(position);
 }
 
-/// Ertl's improved estimator over the histogram of register values.
-fn estimate_dense(registers: &[u8]) -> i64 {
+/// The number of distinct hashes that registers, a power of two of them, tell: Ertl's improved
+/// estimator over the histogram of their values.
+pub fn estimate_registers(registers: &[u8]) -> i64 {
     let last = (65 - registers.len().ilog2()) as usize;
     let mut histogram = [0u32; 64];
     registers.iter().for_each(|value| histogram[usize::from(*value).min(last)] += 1);

@@ -4,6 +4,7 @@ use super::{
     Translator,
     function_call::function_name,
     group_id::INPUT_ROW,
+    reduce_agg::{Fold, REDUCE_AGG},
     relation::{Computed, Relation, unnamed},
 };
 use crate::{
@@ -21,13 +22,14 @@ use volley_plan::{
 use volley_types::{Field, Schema, Type};
 
 /// The aggregates of a node, as they are translated.
-struct Calls {
-    computed: Computed,
-    step: AggregateStep,
-    aggregates: Vec<Aggregate>,
+pub(super) struct Calls {
+    pub(super) computed: Computed,
+    pub(super) step: AggregateStep,
+    pub(super) aggregates: Vec<Aggregate>,
     /// The variable of each, with the type that Presto gives it.
-    variables: Vec<(String, Type)>,
-    fields: Vec<Field>,
+    pub(super) variables: Vec<(String, Type)>,
+    pub(super) fields: Vec<Field>,
+    pub(super) folds: Vec<Fold>,
 }
 
 impl Translator<'_> {
@@ -63,15 +65,15 @@ impl Translator<'_> {
         };
         let fields = key_types.into_iter().map(unnamed).collect();
         let computed = Computed::new(source);
-        let mut calls =
-            Calls { computed, step, aggregates: Vec::new(), variables: Vec::new(), fields };
+        let (aggregates, variables, folds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut calls = Calls { computed, step, aggregates, variables, fields, folds };
         for (key, json) in node.members("aggregations")? {
             self.aggregate(&mut calls, &key, json, input_rows.as_ref())?;
             if !step.finishes() {
                 self.states.made.insert(variable_name(&key).to_owned());
             }
         }
-        Ok(self.grouped(calls, keys, &sets.grouping_keys))
+        self.grouped(calls, keys, &sets.grouping_keys)
     }
 
     /// The types of the states that a merging aggregation reads.
@@ -80,6 +82,10 @@ impl Translator<'_> {
         for (_, json) in node.members("aggregations")? {
             let object = json.object("an aggregation")?;
             let call = object.json("call").object("a call")?;
+            if name_of(&call)? == REDUCE_AGG {
+                states.extend(self.reduce_state(&call)?);
+                continue;
+            }
             let bound = self.bound_aggregate(&call)?;
             let arguments = call.elements("arguments")?;
             let state: Option<Variable> = arguments.first().and_then(|it| it.read("a state").ok());
@@ -89,8 +95,8 @@ impl Translator<'_> {
         Ok(())
     }
 
-    fn grouped(&self, calls: Calls, keys: Vec<usize>, variables: &[Variable]) -> Relation {
-        let Calls { computed, step, aggregates, variables: results, fields } = calls;
+    fn grouped(&self, calls: Calls, keys: Vec<usize>, variables: &[Variable]) -> Result<Relation> {
+        let Calls { computed, step, aggregates, variables: results, fields, folds } = calls;
         let input = computed.finish().node;
         let input = match step.repeats_groups() {
             true => input,
@@ -104,18 +110,22 @@ impl Translator<'_> {
         let node = AggregationNode { node_id, input, step, keys, aggregates, schema };
         let fields = node.schema.fields.clone();
         let relation = Relation::new(PlanNode::Aggregation(node), names.clone());
-        if !step.finishes() {
-            return relation;
+        if !step.finishes() && folds.is_empty() {
+            return Ok(relation);
         }
-        let exprs = names.into_iter().zip(fields).enumerate().map(|(at, (name, field))| {
-            let column = Expr::column(at, field.data_type);
-            let declared = at.checked_sub(width).and_then(|it| results.get(it));
-            match declared {
-                Some((_, data_type)) => (name, column.cast(data_type.clone())),
-                None => (name, column),
-            }
-        });
-        relation.project(exprs.collect())
+        let columns = names.iter().cloned().zip(fields.iter().enumerate());
+        let columns =
+            columns.map(|(name, (at, it))| (name, Expr::column(at, it.data_type.clone())));
+        let mut columns: Vec<(String, Expr)> = columns.collect();
+        self.scope(&relation)?.folded(&mut columns, width, folds)?;
+        if !step.finishes() {
+            return Ok(relation.project(columns));
+        }
+        let types = results.into_iter().map(|it| it.1);
+        for ((_, column), data_type) in columns.iter_mut().skip(width).zip(types) {
+            *column = column.clone().cast(data_type);
+        }
+        Ok(relation.project(columns))
     }
 
     /// One aggregate: `json` under the key `name<type>`.
@@ -129,6 +139,11 @@ impl Translator<'_> {
         let object = json.object("an aggregation")?;
         let call = object.json("call").object("a call")?;
         let shown: String = call.read("displayName")?;
+        if name_of(&call)? == REDUCE_AGG {
+            let filter = self.aggregate_filter(calls, &object, input_rows)?;
+            let called = self.reduce_agg(calls, key, &call, filter);
+            return called.map_err(|it| it.at("aggregate", shown));
+        }
         let bound = self.bound_aggregate(&call).map_err(|it| it.at("aggregate", &shown))?;
         let args = self.aggregate_args(calls, &call, &bound)?;
         let filter = self.aggregate_filter(calls, &object, input_rows)?;
@@ -227,6 +242,11 @@ impl Translator<'_> {
             false => Some(calls.computed.position(Expr::and(conditions))),
         })
     }
+}
+
+/// The name of the function of a call.
+fn name_of(call: &Object<'_>) -> Result<String> {
+    function_name(&call.read::<FunctionHandle>("functionHandle")?, "an aggregate")
 }
 
 /// Rows with equal keys with one driver; without keys, all rows.

@@ -72,6 +72,7 @@ impl Translator<'_> {
             let value = |it: &Marker| {
                 let block = it.value_block.as_deref();
                 let value = block.map(|it| read_constant(it, &column.data_type)).transpose()?;
+                let value = value.map(|it| self.time.value_from_presto(it));
                 Ok::<_, Error>(value.map(|it| Expr::constant(it, column.data_type.clone())))
             };
             let (low_value, high_value) = (value(&low)?, value(&high)?);

@@ -4,6 +4,7 @@ use super::{STACK_ADDED_BYTES, STACK_LEFT_BYTES, Translator, relation::Relation}
 use crate::{
     json::{Json, Object},
     plan_json::class_of,
+    session_time::SessionTime,
     type_signature::parse_type,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -19,6 +20,7 @@ const DEPTH_MAX: usize = 2000;
 /// What variables of an expression mean.
 pub(super) struct ExpressionScope<'s> {
     pub registry: &'s Registry,
+    time: &'s SessionTime,
     /// Variables that are columns.
     columns: Vec<(&'s str, usize, Type)>,
     /// The lambdas around the expression, the outermost first.
@@ -55,7 +57,8 @@ impl Translator<'_> {
             let data_type = right.map(|it| it.type_at(*position)).transpose()?.cloned();
             columns.push((name.as_str(), width + position, data_type.unwrap_or(Type::Unknown)));
         }
-        Ok(ExpressionScope { registry: self.registry, columns, lambdas: Vec::new(), depth: 0 })
+        let (registry, time) = (self.registry, self.time);
+        Ok(ExpressionScope { registry, time, columns, lambdas: Vec::new(), depth: 0 })
     }
 }
 
@@ -113,7 +116,7 @@ impl ExpressionScope<'_> {
     fn constant(&self, object: &Object<'_>) -> Result<Expr> {
         let data_type = self.data_type(&object.read::<String>("type")?)?;
         let block: String = object.read("valueBlock")?;
-        let value = read_constant(&block, &data_type)?;
+        let value = self.time.value_from_presto(read_constant(&block, &data_type)?);
         Ok(Expr::constant(value, data_type))
     }
 
@@ -211,6 +214,21 @@ impl ExpressionScope<'_> {
         let bound = self.names().resolve_scalar(name, &types)?;
         let args = args.into_iter().zip(&bound.args).map(|(arg, to)| arg.cast(to.clone()));
         Ok(Expr::call(bound.name, args.collect(), bound.result))
+    }
+
+    /// The number, or an error with this message where it is negative.
+    pub(super) fn not_negative(&self, number: Expr, message: &str) -> Result<Expr> {
+        if let ExprKind::Constant(value) = &number.kind
+            && value.as_i128().is_none_or(|it| it >= 0)
+        {
+            return Ok(number);
+        }
+        let zero = Expr::constant(Value::BigInt(0), Type::BigInt);
+        let is_negative = self.function("lt", vec![number.clone(), zero])?;
+        let message = Expr::constant(Value::text(message), Type::Varchar);
+        let failure = self.function("fail", vec![message])?;
+        let data_type = number.data_type.clone();
+        Ok(if_else(is_negative, failure, number, data_type))
     }
 
     pub(super) fn names(&self) -> FunctionNames<'_> {

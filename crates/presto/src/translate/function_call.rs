@@ -54,6 +54,16 @@ pub(super) fn function_name(handle: &FunctionHandle, shown: &str) -> Result<Stri
     }
 }
 
+/// Functions that see the spaces at the end of CHAR(n).
+const PADDED: [&str; 2] = ["length", "concat"];
+
+/// What a cast gives for values that it cannot convert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CastErrors {
+    Fail,
+    Null,
+}
+
 impl ExpressionScope<'_> {
     pub(super) fn call(&mut self, object: &Object<'_>) -> Result<Expr> {
         let shown: String = object.read("displayName")?;
@@ -77,11 +87,13 @@ impl ExpressionScope<'_> {
             "$cast" => {
                 // Texts that become patterns stay texts.
                 let [argument] = arguments else { return Err(wrong_arguments()) };
-                return self.cast(*argument, signature, result, false);
+                let argument = self.argument(*argument, handle, 0)?;
+                return self.cast(argument, signature, result, CastErrors::Fail);
             }
             "try_cast" => {
                 let [argument] = arguments else { return Err(wrong_arguments()) };
-                return self.cast(*argument, signature, result, true);
+                let argument = self.argument(*argument, handle, 0)?;
+                return self.cast(argument, signature, result, CastErrors::Null);
             }
             "$internal$try" => return self.attempt(arguments, result),
             "like" => return self.like(arguments),
@@ -99,23 +111,32 @@ impl ExpressionScope<'_> {
         let call = match has_lambdas {
             true => self.higher_order(name, arguments)?,
             false => {
-                let args = arguments.iter().map(|it| self.expr(*it)).collect::<Result<_>>()?;
+                let pads = PADDED.contains(&name);
+                let args = arguments.iter().enumerate().map(|(at, it)| match pads {
+                    true => self.argument(*it, handle, at),
+                    false => self.expr(*it),
+                });
+                let args = args.collect::<Result<_>>()?;
                 self.function(name, args)?
             }
         };
         Ok(call.cast(result))
     }
 
+    /// The argument at a position; CHAR(n) with the spaces at its end, which pages do not have.
+    fn argument(&mut self, json: Json<'_>, handle: &FunctionHandle, at: usize) -> Result<Expr> {
+        let expr = self.expr(json)?;
+        let signature = handle.signature.as_ref().and_then(|it| it.argument_types.get(at));
+        let Some(length) = signature.and_then(|it| length_of("char", it)) else { return Ok(expr) };
+        let length = Expr::constant(Value::BigInt(length), Type::BigInt);
+        let space = Expr::constant(Value::text(" "), Type::Varchar);
+        self.function("rpad", vec![expr, length, space])
+    }
+
     /// A cast by Presto's rules.
-    fn cast(
-        &mut self,
-        argument: Json<'_>,
-        signature: &str,
-        to: Type,
-        null_on_error: bool,
-    ) -> Result<Expr> {
-        let input = self.expr(argument)?;
-        let limit = varchar_length(signature);
+    fn cast(&mut self, input: Expr, signature: &str, to: Type, errors: CastErrors) -> Result<Expr> {
+        let char_length = length_of("char", signature);
+        let limit = length_of("varchar", signature).or(char_length);
         if input.data_type == to && limit.is_none() {
             return Ok(input);
         }
@@ -123,16 +144,20 @@ impl ExpressionScope<'_> {
             input
         } else {
             let (package, _) = self.names().resolve_cast(&input.data_type, &to)?;
+            let null_on_error = errors == CastErrors::Null;
             let kind = ExprKind::Cast { input: Box::new(input), null_on_error, package };
             Expr::new(kind, to)
         };
-        match limit {
-            // VARCHAR(n) keeps the first n characters.
-            Some(limit) => {
-                let one = |it| Expr::constant(Value::BigInt(it), Type::BigInt);
-                self.function("substr", vec![cast, one(1), one(limit)])
+        let Some(limit) = limit else { return Ok(cast) };
+        // VARCHAR(n) and CHAR(n) keep the first n characters.
+        let one = |it| Expr::constant(Value::BigInt(it), Type::BigInt);
+        let cut = self.function("substr", vec![cast, one(1), one(limit)])?;
+        match char_length {
+            Some(_) => {
+                let space = Expr::constant(Value::text(" "), Type::Varchar);
+                self.function("rtrim", vec![cut, space])
             }
-            None => Ok(cast),
+            None => Ok(cut),
         }
     }
 
@@ -180,9 +205,9 @@ pub(super) fn is_lambda(json: Json<'_>) -> Result<bool> {
         || form.is_some_and(|it| it == "BIND"))
 }
 
-/// The length of `varchar(n)`.
-fn varchar_length(signature: &str) -> Option<i64> {
-    let length = signature.strip_prefix("varchar(")?.strip_suffix(')')?;
+/// The length of `varchar(n)` or `char(n)`.
+fn length_of(name: &str, signature: &str) -> Option<i64> {
+    let length = signature.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?;
     length.parse().ok()
 }
 

@@ -13,21 +13,26 @@ use volley_types::Type;
 impl ExpressionScope<'_> {
     /// A call some of whose arguments are lambdas. Presto states the types of their parameters.
     pub(super) fn higher_order(&mut self, name: &str, arguments: &[Json<'_>]) -> Result<Expr> {
-        let (mut args, mut types) = (Vec::new(), Vec::new());
+        let mut args = Vec::new();
         for argument in arguments {
-            let arg = match is_lambda(*argument)? {
+            args.push(match is_lambda(*argument)? {
                 true => self.lambda(*argument)?,
                 false => self.expr(*argument)?,
-            };
-            types.push(match &arg.kind {
-                ExprKind::Lambda { parameters, .. } => ArgumentType::Lambda(LambdaType {
-                    parameters: parameters.clone(),
-                    result: Some(arg.data_type.clone()),
-                }),
-                _ => ArgumentType::Value(arg.data_type.clone()),
             });
-            args.push(arg);
         }
+        self.with_lambdas(name, args)
+    }
+
+    /// A call of one of Presto's functions, some of whose arguments are lambdas.
+    pub(super) fn with_lambdas(&self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        let type_of = |arg: &Expr| match &arg.kind {
+            ExprKind::Lambda { parameters, .. } => ArgumentType::Lambda(LambdaType {
+                parameters: parameters.clone(),
+                result: Some(arg.data_type.clone()),
+            }),
+            _ => ArgumentType::Value(arg.data_type.clone()),
+        };
+        let types: Vec<ArgumentType> = args.iter().map(type_of).collect();
         let bound = self.names().resolve_higher_order(name, &types)?;
         let args = args.into_iter().zip(&bound.args).map(|(arg, to)| coerced(arg, to));
         let args = args.collect::<Result<Vec<Expr>>>()?;

@@ -201,6 +201,8 @@ fn transferred(signature: &str, data_type: Type) -> Type {
 pub(super) fn transfer_type(state: &Type) -> Type {
     match state {
         Type::HugeInt => Type::decimal(DECIMAL_PRECISION_MAX, 0),
+        Type::Array(element) => Type::array(transfer_type(element)),
+        Type::Map(entry) => Type::map(transfer_type(&entry.0), transfer_type(&entry.1)),
         Type::Row(fields) => Type::row(
             fields.iter().map(|it| Field::new(it.name.clone(), transfer_type(&it.data_type))),
         ),

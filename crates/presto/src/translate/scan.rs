@@ -42,6 +42,7 @@ impl Translator<'_> {
             let position = table.column(*column)?;
             let field = table.schema().fields.get(position);
             let field = field.ok_or_else(|| Error::internal("a column beyond the table"))?;
+            self.time.check_stored(&field.data_type)?;
             columns.push(position);
             schema.fields.push(unnamed(field.data_type.clone()));
         }

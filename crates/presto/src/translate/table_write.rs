@@ -37,6 +37,7 @@ impl Translator<'_> {
             return Err(Error::unsupported("writing columns that are not null"));
         }
         let input = self.declared(source, &columns)?.node;
+        input.schema().types().try_for_each(|it| self.time.check_stored(it))?;
         let rows: Variable = node.read("rowCountVariable")?;
         let fragment: Variable = node.read("fragmentVariable")?;
         let commit_context: Variable = node.read("tableCommitContextVariable")?;

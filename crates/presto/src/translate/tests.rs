@@ -90,6 +90,7 @@ fn translate_json(json: &str) -> Result<TranslatedFragment> {
         registry: &registry,
         pool: &pool,
         first_unique_id: 1 << 40,
+        time: &SessionTime::default(),
     };
     translate(json, &context)
 }
@@ -205,6 +206,49 @@ fn aggregations_in_two_steps_meet_in_an_exchange() {
 }
 
 #[test]
+fn reduce_agg_folds_what_it_collects() {
+    let sum = |left: &str, right: &str| {
+        let arguments = [variable(left, "bigint"), variable(right, "bigint")];
+        let body = call("$operator$add", &["bigint", "bigint"], "bigint", &arguments);
+        json!({"@type": "lambda", "argumentTypes": ["bigint", "bigint"],
+            "arguments": [left, right], "body": body})
+    };
+    let aggregation = |step: &str, source: JsonValue, arguments: Vec<JsonValue>, result: &str| {
+        let function = "function(bigint,bigint,bigint)";
+        json!({"@type": ".AggregationNode", "id": "3", "source": source, "step": step,
+            "aggregations": {result: {"call": {"@type": "call", "displayName": "reduce_agg",
+                "functionHandle": handle("reduce_agg", &["bigint", "bigint", function, function],
+                    "bigint"),
+                "returnType": "bigint", "arguments": arguments}, "distinct": false}},
+            "groupingSets": {"groupingKeys": [variable("s", "varchar(1)")], "groupingSetCount": 1,
+                "globalGroupingSets": []}, "preGroupedVariables": []})
+    };
+    let arguments = vec![variable("k", "bigint"), bigint(5), sum("s", "x"), sum("a", "b")];
+    let columns = [variable("s", "varchar(1)"), variable("r", "bigint")];
+    let partial = aggregation("PARTIAL", orders(), arguments.clone(), "r<bigint>");
+    let written = translate_json(&fragment(partial, &columns)).unwrap();
+    let types: Vec<Type> = written.plan.schema().types().cloned().collect();
+    assert_eq!(types, [Type::Varchar, Type::BigInt]);
+    let single = aggregation("SINGLE", orders(), arguments, "r<bigint>");
+    let plan = translated(single, &columns).unwrap();
+    assert!(
+        plan.contains("reduce(") && plan.contains("reduce_agg(") && plan.contains('5'),
+        "{plan}"
+    );
+    let remote = json!({"@type": ".RemoteSourceNode", "id": "8", "sourceFragmentIds": ["1"],
+        "outputVariables": columns});
+    let arguments = vec![variable("r", "bigint"), sum("s", "x"), sum("a", "b")];
+    let last = aggregation("FINAL", remote, arguments, "c<bigint>");
+    let layout = [variable("c", "bigint")];
+    let read = translate_json(&fragment(last, &layout)).unwrap();
+    assert_eq!(read.remote_sources["8"].types.as_ref(), types);
+    let plan = read.plan.to_string();
+    assert!(plan.contains("slice(") && plan.contains("element_at("), "{plan}");
+    let without_lambdas = aggregation("SINGLE", orders(), vec![bigint(1)], "r<bigint>");
+    assert!(translated(without_lambdas, &columns).is_err());
+}
+
+#[test]
 fn domains_are_filters_of_the_scan() {
     let block = |it: &str| text(it)["valueBlock"].clone();
     let point = |it: &str| {
@@ -295,6 +339,7 @@ fn cut_and_changed_fragments_are_errors_or_plans() {
         registry: &registry,
         pool: &pool,
         first_unique_id: 0,
+        time: &SessionTime::default(),
     };
     assert!(translate(&json, &context).is_ok());
     let refused = |json: &str| translate(json, &context).err().map(|it| it.kind());

@@ -66,6 +66,12 @@ impl Translator<'_> {
         for argument in call.elements("arguments")? {
             exprs.push(self.scope(computed.relation())?.expr(argument)?);
         }
+        if matches!(name.as_str(), "lag" | "lead")
+            && let Some(offset) = exprs.get_mut(1)
+        {
+            let scope = self.scope(computed.relation())?;
+            *offset = scope.not_negative(offset.clone(), "Offset must be at least 0")?;
+        }
         let types: Vec<Type> = exprs.iter().map(|it| it.data_type.clone()).collect();
         let names = self.names();
         let (name, arg_types, result) = match names.is_aggregate(&name) {

@@ -1,9 +1,11 @@
 use super::*;
 use volley_error::ErrorKind;
+use volley_types::custom::Uuid;
 
 fn parse(signature: &str) -> Result<Type> {
     let mut registry = Registry::new();
     volley_functions::register(&mut registry);
+    volley_functions_presto::register(&mut registry);
     parse_type(signature, &registry)
 }
 
@@ -29,15 +31,19 @@ fn signatures_are_types() {
     check(r#"row("a ""b""" date,array(date))"#, Type::row(quoted));
     check("row()", Type::row([]));
     check("row(interval day to second)", Type::row([Field::new("", Type::Interval)]));
-    assert!(matches!(parse("json").unwrap(), Type::Custom(_)));
+    check("timestamp with time zone", ZonedTimestamp::data_type());
+    check("row(a uuid)", Type::row([Field::new("a", Uuid::data_type())]));
+    for custom in ["json", "ipaddress", "ipprefix", "HyperLogLog", "tdigest(double)"] {
+        assert!(matches!(parse(custom).unwrap(), Type::Custom(_)), "{custom}");
+    }
 }
 
 #[test]
 fn unknown_types_are_named() {
     for (signature, name) in [
         ("array(geometry)", "geometry"),
-        ("row(a timestamp with time zone)", "timestamp with time zone"),
-        ("row(a ipprefix)", "ipprefix"),
+        ("row(a time with time zone)", "time with time zone"),
+        ("map(bigint,qdigest(double))", "qdigest"),
     ] {
         let error = parse(signature).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);

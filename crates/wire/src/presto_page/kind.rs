@@ -1,7 +1,10 @@
 //! Which block a type is stored in.
 
 use volley_error::{Error, Result};
-use volley_types::{PhysicalType, Type};
+use volley_types::{
+    Interval, PhysicalType, Type,
+    custom::{Uuid, ZonedTimestamp},
+};
 
 /// The blocks that hold values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,7 @@ impl BlockKind {
                 PhysicalType::I64 => BlockKind::Long,
                 _ => BlockKind::Int128,
             },
+            Type::Interval => BlockKind::Int128,
             Type::Varchar | Type::Varbinary => BlockKind::Variable,
             Type::Array(_) | Type::FixedArray(_) => BlockKind::Array,
             Type::Map(_) => BlockKind::Map,
@@ -41,6 +45,8 @@ impl BlockKind {
             Type::Custom(custom) if custom.storage().physical() == PhysicalType::View => {
                 BlockKind::Variable
             }
+            zoned if ZonedTimestamp::is(zoned) => BlockKind::Long,
+            Type::Custom(custom) if *custom.storage() == Type::HugeInt => BlockKind::Int128,
             _ => {
                 let message = format!("values of type {data_type} in Presto's pages");
                 return Err(Error::unsupported(message));
@@ -60,6 +66,35 @@ impl BlockKind {
             BlockKind::Map => "MAP",
             BlockKind::Row => "ROW",
         }
+    }
+}
+
+/// The 16 bytes of an interval: months, days, nanoseconds.
+pub(super) fn from_interval(interval: Interval) -> [u8; 16] {
+    let days = (u64::from(interval.days as u32) << 32) | u64::from(interval.months as u32);
+    (u128::from(interval.nanoseconds as u64) << 64 | u128::from(days)).to_le_bytes()
+}
+
+/// The interval of these bytes.
+pub(super) fn to_interval(bytes: [u8; 16]) -> Interval {
+    let bits = u128::from_le_bytes(bytes);
+    Interval::new(bits as i32, (bits >> 32) as i32, (bits >> 64) as i64)
+}
+
+/// The 16 bytes of the bits of a UUID or IPADDRESS. Presto stores a UUID as two little-endian
+/// numbers of 8 bytes, the upper one first, and an address in network order.
+pub(super) fn from_bits(data_type: &Type, bits: u128) -> [u8; 16] {
+    match *data_type == Uuid::data_type() {
+        true => bits.rotate_left(64).to_le_bytes(),
+        false => bits.to_be_bytes(),
+    }
+}
+
+/// The bits of these 16 bytes.
+pub(super) fn to_bits(data_type: &Type, bytes: [u8; 16]) -> u128 {
+    match *data_type == Uuid::data_type() {
+        true => u128::from_le_bytes(bytes).rotate_left(64),
+        false => u128::from_be_bytes(bytes),
     }
 }
 

@@ -2,12 +2,16 @@
 
 use super::{
     DICTIONARY, RUN_LENGTH,
-    kind::{BlockKind, from_sign_magnitude},
+    kind::{BlockKind, from_sign_magnitude, to_bits, to_interval},
+    zone_key,
 };
 use crate::decode::{Input, corruption};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Field, Interval, Native, Type};
+use volley_types::{
+    Field, Interval, Native, Type,
+    custom::{ZonedTimestamp, stored_bits},
+};
 use volley_vector::{
     Batch, BooleanBuffer, Buffer, INLINE_BYTES, Nested, NullBuffer, StringValues, StringView,
     Values, Vector,
@@ -73,6 +77,9 @@ fn block(input: &mut Input<'_>, data_type: &Type, depth: usize) -> Result<Vector
             }
         }
         DICTIONARY => dictionary(input, data_type, depth),
+        "INT128_ARRAY" if *data_type == Type::Interval => {
+            intervals(input, |bytes| Ok(to_interval(bytes)))
+        }
         "LONG_ARRAY" if *data_type == Type::Interval => intervals(input, of_milliseconds),
         "INT_ARRAY" if *data_type == Type::Interval => {
             let of_months = |bytes| Ok(Interval::new(i32::from_le_bytes(bytes), 0, 0));
@@ -123,9 +130,13 @@ fn flat(input: &mut Input<'_>, data_type: &Type, kind: BlockKind, depth: usize) 
         BlockKind::Long => match data_type {
             Type::Double => fixed(input, data_type, f64::from_le_bytes),
             Type::Time | Type::Timestamp => milliseconds(input, data_type),
+            _ if ZonedTimestamp::is(data_type) => zoned(input, data_type),
             _ => fixed(input, data_type, i64::from_le_bytes),
         },
-        BlockKind::Int128 => fixed(input, data_type, from_sign_magnitude),
+        BlockKind::Int128 => match data_type {
+            Type::Custom(_) => fixed(input, data_type, |it| stored_bits(to_bits(data_type, it))),
+            _ => fixed(input, data_type, from_sign_magnitude),
+        },
         BlockKind::Variable => variable(input, data_type),
         BlockKind::Array => match data_type {
             Type::Array(element) => {
@@ -210,6 +221,17 @@ fn milliseconds(input: &mut Input<'_>, data_type: &Type) -> Result<Vector> {
         *value = value.checked_mul(1000).ok_or_else(|| {
             Error::invalid_value(format!("{value} ms are beyond the range of {data_type}"))
         })?;
+    }
+    Ok(Vector::flat(data_type.clone(), Values::from_native::<i64>(values.into()), nulls))
+}
+
+/// Timestamps with a time zone, which has another number in Presto.
+fn zoned(input: &mut Input<'_>, data_type: &Type) -> Result<Vector> {
+    let (mut values, nulls) = numbers(input, i64::from_le_bytes)?;
+    for (row, value) in values.iter_mut().enumerate() {
+        if nulls.as_ref().is_none_or(|it| it.is_valid(row)) {
+            *value = zone_key::from_presto(*value)?;
+        }
     }
     Ok(Vector::flat(data_type.clone(), Values::from_native::<i64>(values.into()), nulls))
 }

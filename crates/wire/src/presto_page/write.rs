@@ -2,10 +2,14 @@
 
 use super::{
     RUN_LENGTH,
-    kind::{BlockKind, to_sign_magnitude},
+    kind::{BlockKind, from_bits, from_interval, to_sign_magnitude},
+    zone_key,
 };
 use volley_error::{Error, Result};
-use volley_types::Type;
+use volley_types::{
+    Type,
+    custom::{ZonedTimestamp, bits_of},
+};
 use volley_vector::{Decoded, Indices, Nested, NullBuffer, Values, Vector};
 
 /// Appends the block of a column to `out`: RLE for a constant, otherwise the block of its type.
@@ -33,9 +37,16 @@ pub fn write_block(vector: &Vector, out: &mut Vec<u8>) -> Result<()> {
         BlockKind::Long => match vector.data_type() {
             Type::Double => write_fixed(&decoded, out, f64::to_le_bytes),
             Type::Time | Type::Timestamp => write_milliseconds(&decoded, out),
+            zoned if ZonedTimestamp::is(zoned) => write_zoned(&decoded, out),
             _ => write_fixed(&decoded, out, i64::to_le_bytes),
         },
-        BlockKind::Int128 => write_each(&decoded, out, to_sign_magnitude),
+        BlockKind::Int128 => match vector.data_type() {
+            Type::Interval => write_each(&decoded, out, from_interval),
+            custom @ Type::Custom(_) => {
+                write_each(&decoded, out, |it: i128| from_bits(custom, bits_of(it)))
+            }
+            _ => write_each(&decoded, out, to_sign_magnitude),
+        },
         BlockKind::Variable => write_variable(&decoded, out),
         BlockKind::Array => write_array(&decoded, out),
         BlockKind::Map => write_map(&decoded, out),
@@ -127,6 +138,18 @@ fn write_each<T: volley_types::Native, const N: usize>(
 /// Times: microseconds here, milliseconds in Presto.
 fn write_milliseconds(decoded: &Decoded<'_>, out: &mut Vec<u8>) -> Result<()> {
     write_each(decoded, out, |micros: i64| micros.div_euclid(1000).to_le_bytes())
+}
+
+/// Timestamps with a time zone, which has another number in Presto.
+fn write_zoned(decoded: &Decoded<'_>, out: &mut Vec<u8>) -> Result<()> {
+    write_count(decoded.len(), out)?;
+    write_nulls(decoded, out);
+    let values = decoded.native::<i64>();
+    for row in valid_rows(decoded) {
+        let packed = zone_key::to_presto(values[decoded.index(row)])?;
+        out.extend_from_slice(&packed.to_le_bytes());
+    }
+    Ok(())
 }
 
 fn write_variable(decoded: &Decoded<'_>, out: &mut Vec<u8>) -> Result<()> {
