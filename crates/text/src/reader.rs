@@ -5,6 +5,7 @@ use crate::{
     csv_decode::{CsvDecoder, TextRows},
     csv_options::CsvReadOptions,
     feed::Feed,
+    json_count::ObjectCounter,
     text_type::TextFormats,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -62,6 +63,8 @@ pub struct TextReader {
 pub(crate) enum Kind {
     Csv(Box<CsvDecoder>, Arc<CsvReadOptions>),
     Json(Box<arrow_json::reader::Decoder>),
+    /// JSON without columns.
+    JsonCount(ObjectCounter),
 }
 
 impl TextReader {
@@ -141,6 +144,11 @@ impl TextReader {
                     self.held_bytes + decoded >= JSON_BATCH_BYTES && !decoder.has_partial_record();
                 (decoded, offered == 0 || decoded < bytes.len() || is_large)
             }
+            Kind::JsonCount(counter) => {
+                self.reservation.resize(held)?;
+                let counted = counter.decode(bytes)?;
+                (counted, offered == 0 || counter.is_full())
+            }
         };
         self.feed.consume(decoded);
         self.held_bytes += decoded;
@@ -161,6 +169,10 @@ impl TextReader {
                 self.reservation.resize(records.get_array_memory_size())?;
                 json_batch(&records, &self.fields)?
             }
+            Kind::JsonCount(counter) => match counter.flush()? {
+                0 => return Ok(TextStep::End),
+                rows => Batch::new(Vec::new(), rows),
+            },
         };
         Ok(if batch.rows() == 0 { TextStep::Progress } else { TextStep::Batch(batch) })
     }
@@ -169,10 +181,20 @@ impl TextReader {
 impl TextReader {
     /// The rows of a chunk that was read: a batch has rows of one chunk.
     fn end_chunk(&mut self) -> Result<Option<Batch>> {
-        let Kind::Csv(decoder, options) = &mut self.kind else { return Ok(None) };
-        let Some(rows) = decoder.flush() else { return Ok(None) };
+        let batch = match &mut self.kind {
+            Kind::Csv(decoder, options) => {
+                let Some(rows) = decoder.flush() else { return Ok(None) };
+                csv_batch(&rows, &self.fields, options)?
+            }
+            Kind::Json(decoder) => {
+                let records = decoder.flush().map_err(from_arrow_error)?;
+                let Some(records) = records else { return Ok(None) };
+                self.reservation.resize(records.get_array_memory_size())?;
+                json_batch(&records, &self.fields)?
+            }
+            Kind::JsonCount(counter) => Batch::new(Vec::new(), counter.flush()?),
+        };
         (self.held_bytes, self.held_values) = (0, 0);
-        let batch = csv_batch(&rows, &self.fields, options)?;
         self.reservation.resize(batch.retained_bytes())?;
         Ok((batch.rows() > 0).then_some(batch))
     }
