@@ -99,7 +99,7 @@ impl StoredBatch {
         }
     }
 
-    /// The summary of the rows of a column that were not deleted; `None` if there is no such column.
+    /// The summary of the rows of a column that were not deleted; `None`: there is no such column.
     pub fn summary(&self, column: usize) -> Option<ColumnSummary> {
         let summary = self.summaries.get(column)?;
         let make = || ColumnSummary::new(self.batch.column(column), self.live.as_ref());

@@ -4,8 +4,8 @@ use volley_error::Result;
 use volley_types::Type;
 use volley_vector::{Batch, Rows};
 
-/// The minimum mean length of runs of rows for which runs are copied. Copying a run of 8-byte values
-/// costs about as much as reading 16 of them by index.
+/// The minimum mean length of runs of rows for which runs are copied. Copying a run of 8-byte
+/// values costs about as much as reading 16 of them by index.
 const RUN_ROWS_MIN: usize = 32;
 
 /// Which of the rows `start..start + rows` of a batch were not deleted.

@@ -297,7 +297,7 @@ impl Conjuncts {
         self.rows_left(batch)?.finish()
     }
 
-    /// As [`Conjuncts::select`], without the columns: no indices are made of the rows that are left.
+    /// As [`Conjuncts::select`], without the columns: the rows that are left need no indices.
     ///
     /// # Errors
     ///
