@@ -8,7 +8,7 @@
 
 Each case is a statement, or a script whose last statement returns rows, with what must
 be done before: that is not timed. `--rows` counts the rows of the larger tables. On first use
-DuckDB writes the data into data/. TPC-DS data and queries come from DuckDB's tpcds extension
+DuckDB writes the data into data/, where statements that write files write them, too. TPC-DS data and queries come from DuckDB's tpcds extension
 (`CALL dsdgen(sf = 1)`, `FROM tpcds_queries()`).
 
 The runs are interleaved: in each round every case runs in every engine, one after the other, each
@@ -48,6 +48,9 @@ TABLES = {
     "heavy": "(CASE WHEN i % 10 < 8 THEN 0 ELSE hash(i) % 100000 END)::INTEGER AS k, i AS v FROM range({rows}) r(i)",
 }
 
+# Written as JSON and CSV, from the tables above.
+TEXTS = {"lines": ("json", "SELECT id, k, v, s, day FROM fact WHERE id < {rows} // 5"), "table": ("csv", "SELECT id, k, v, s, day FROM fact WHERE id < {rows} // 5")}
+
 MEMORY = "CREATE OR REPLACE TABLE mem AS SELECT id, k, v, s FROM fact"
 
 
@@ -69,6 +72,8 @@ CASES = [
     Case("memory: add a column", ["ALTER TABLE mem ADD COLUMN z INTEGER DEFAULT 5", "SELECT count(z), sum(v) FROM mem"], [MEMORY]),
     Case("memory: update all rows", ["UPDATE mem SET v = v + 1", CHECK], [MEMORY]),
     Case("memory: delete half of the rows", ["DELETE FROM mem WHERE id % 2 = 0", CHECK], [MEMORY]),
+    Case("memory: update of texts", ["UPDATE mem SET s = s || 'x' WHERE id % 100 = 0", "SELECT count(*), sum(length(s)) FROM mem"], [MEMORY]),
+    Case("memory: 1000 ids in a range", script("SELECT count(*), sum(v) FROM mem WHERE id BETWEEN {i} AND {i} + 1000", 20, CHECK), [MEMORY]),
     Case("memory: sum after deletes", "SELECT sum(v), count(*) FROM mem", [MEMORY, "DELETE FROM mem WHERE id % 1000 = 0"]),
     Case("memory: 200 lookups by id", script("SELECT count(*), sum(v) FROM mem WHERE id = {i}", 200, CHECK), [MEMORY]),
     # Common table expressions.
@@ -109,12 +114,26 @@ CASES = [
     Case("nested: filter on a field", "SELECT count(*), sum(id) FROM nested WHERE st.b.d = 'x7'",
         polars="nested.filter(pl.col('st').struct.field('b').struct.field('d') == 'x7').select(pl.len(), pl.col('id').sum())"),
     Case("nested: unnest", "SELECT count(*), sum(u) FROM (SELECT unnest(l) AS u FROM nested)"),
+    Case("nested: sums of two fields", "SELECT sum(st.a), sum(st.b.c) FROM nested"),
+    Case("nested: lengths of lists", "SELECT sum(len(l)) FROM nested"),
+    # Text files.
+    Case("json: count", "SELECT count(*) FROM lines", polars="lines.select(pl.len())"),
+    Case("json: groups", "SELECT count(*), sum(n) FROM (SELECT k, count(*) AS n FROM lines GROUP BY k)"),
+    Case("json: sum of all columns", "SELECT sum(id), sum(k), sum(v), sum(length(s)), max(day) FROM lines"),
+    Case("csv: count", 'SELECT count(*) FROM "table"', polars="table.select(pl.len())"),
+    Case("copy: csv of numbers", ["COPY (SELECT id, k, v, m, day FROM fact) TO '{out}/numbers.csv'", "SELECT count(*), sum(v) FROM '{out}/numbers.csv'"]),
+    Case("copy: csv of texts", ["COPY (SELECT s, s AS t FROM fact) TO '{out}/texts.csv'", "SELECT count(*), sum(length(t)) FROM '{out}/texts.csv'"]),
+    Case("copy: parquet", ["COPY (SELECT id, k, v, s FROM fact) TO '{out}/all.parquet'", "SELECT count(*), sum(v) FROM '{out}/all.parquet'"]),
     # Constants and typed loops.
     Case("function: date_diff", "SELECT sum(date_diff('day', day, DATE '2005-01-01')) FROM fact"),
     Case("function: strftime", "SELECT count(DISTINCT strftime(ts, '%Y-%m-%d %H')) FROM fact"),
     Case("function: round of decimals", "SELECT sum(round(m, 1)) FROM fact"),
     Case("function: LIKE a column", "SELECT count(*) FROM fact JOIN patterns p ON fact.j = p.j WHERE s LIKE p"),
     Case("function: greatest and least", "SELECT sum(greatest(k, g, h)), sum(least(k, g, h)) FROM fact"),
+    Case("function: greatest with nulls", "SELECT sum(greatest(x, g, h)), sum(least(x, g, h)) FROM fact"),
+    Case("function: date_diff of timestamps", "SELECT sum(date_diff('hour', ts, TIMESTAMP '2005-01-01 00:00:00')), sum(date_sub('month', ts, TIMESTAMP '2005-01-01 00:00:00')) FROM fact"),
+    Case("function: round of doubles and integers", "SELECT sum(round(d, 2)), sum(round(v, -2)) FROM fact"),
+    Case("function: doubles as text", "SELECT sum(length(CAST(d AS VARCHAR))) FROM fact"),
     Case("function: IS DISTINCT FROM", "SELECT count(*) FROM fact WHERE x IS DISTINCT FROM g"),
     Case("function: BETWEEN columns", "SELECT count(*) FROM fact WHERE g BETWEEN h AND k"),
     Case("function: timestamps as text", "SELECT count(DISTINCT CAST(ts AS VARCHAR)) FROM fact"),
@@ -137,7 +156,7 @@ class DuckDb:
 
         self.connection = duckdb.connect(config={"threads": int(os.environ["THREADS"])})
         for name, path in views.items():
-            self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS FROM read_parquet('{path}')")
+            self.connection.execute(f"CREATE OR REPLACE VIEW \"{name}\" AS FROM '{path}'")
 
     def run(self, before, statements, _):
         for statement in before:
@@ -152,7 +171,8 @@ class Polars:
     def __init__(self, views):
         import polars
 
-        self.frames = {"pl": polars} | {name: polars.scan_parquet(path) for name, path in views.items()}
+        scan = {".parquet": polars.scan_parquet, ".json": polars.scan_ndjson, ".csv": polars.scan_csv}
+        self.frames = {"pl": polars} | {name: scan[pathlib.Path(path).suffix](path) for name, path in views.items()}
 
     def run(self, before, statements, expression):
         if not expression:
@@ -208,7 +228,7 @@ class Volley:
             text=True,
             preexec_fn=lambda: compare.hold_to(threads),
         )
-        self.all_rows([f"CREATE OR REPLACE VIEW {name} AS FROM '{path}'" for name, path in views.items()])
+        self.all_rows([f"CREATE OR REPLACE VIEW \"{name}\" AS FROM '{path}'" for name, path in views.items()])
 
     def run(self, case):
         try:
@@ -306,7 +326,14 @@ def make_data(folder, rows):
         if not path.exists():
             duckdb.sql(f"COPY (SELECT {columns.format(rows=rows)}) TO '{path}.part' (FORMAT PARQUET)")
             os.rename(f"{path}.part", path)
-    return {name: str(folder / f"{name}.parquet") for name in TABLES}
+    views = {name: str(folder / f"{name}.parquet") for name in TABLES}
+    for name, (ending, query) in TEXTS.items():
+        views[name] = str(folder / f"{name}.{ending}")
+        if not os.path.exists(views[name]):
+            query = query.format(rows=rows).replace("FROM fact", f"FROM '{views['fact']}'")
+            duckdb.sql(f"COPY ({query}) TO '{views[name]}.part' (FORMAT {ending.upper()})")
+            os.rename(f"{views[name]}.part", views[name])
+    return views
 
 
 def tpcds(folder):
@@ -335,14 +362,15 @@ def main():
     if not options.binary:
         compare.enter_venv(["duckdb", "polars"])
         compare.build_volley()
-    views = make_data(compare.ROOT / "data" / f"cliffs-{options.rows}", options.rows)
+    folder = compare.ROOT / "data" / f"cliffs-{options.rows}"
+    views = make_data(folder, options.rows)
     cases = CASES
     if options.tpcds:
         more_views, more = tpcds(options.tpcds)
         views, cases = views | more_views, cases + more
     cases = [it for it in cases if any(part in it.name for part in options.only)]
     for case in cases:
-        case.statements = [it.replace("{rows}", str(options.rows)) for it in case.statements]
+        case.statements = [it.replace("{rows}", str(options.rows)).replace("{out}", str(folder)) for it in case.statements]
     binary = options.binary or compare.BINARY
     opened = {it: Volley(binary, views, options.threads) if it == "volley" else Peer(it, views, options.threads) for it in names}
     best, others = measure(cases, opened, options.runs)

@@ -116,7 +116,10 @@ impl ConvertedSource {
                     None => file.read(&places, rows, pool)?,
                 })
             }
-            PartFile::Json(file) => Reader::Text(file.read(&places, rows, pool)?),
+            PartFile::Json(file) => Reader::Text(match chunks {
+                Some(chunks) => file.read_chunks(chunks, &places, rows, pool)?,
+                None => file.read(&places, rows, pool)?,
+            }),
             PartFile::Parquet(_) | PartFile::Orc(_) => {
                 row = (0..*group).map(|it| part.rows(it)).sum();
                 let reader = self.group_reader(&part.file, *group, &places, &types)?;
@@ -257,7 +260,7 @@ impl ConvertedSource {
         if batch.rows() == 0 {
             return Ok(output);
         }
-        let rows = conjuncts.select(batch.project(&used))?.rows;
+        let rows = conjuncts.select_rows(batch.project(&used))?;
         Ok(output.select(&rows))
     }
 }

@@ -4,12 +4,14 @@ use crate::{
     FileCompression, FileFormat, WriteOptions,
     output::{PacedOutput, WrittenBytes},
 };
-use volley_error::Result;
+use std::io::Write;
+use volley_connector::RowEncoder;
+use volley_error::{Error, Result};
 use volley_io::FileWriter;
 use volley_orc::{Codec, OrcWriteOptions, OrcWriter};
 use volley_parquet::{Compression, ParquetWriter};
 use volley_text::{CsvWriter, JsonWriter};
-use volley_types::Schema;
+use volley_types::{Schema, Type};
 use volley_vector::Batch;
 
 /// Writes rows to one file.
@@ -76,6 +78,21 @@ impl FormatWriter {
         }
     }
 
+    /// Appends rows that a [`TextEncoder`] of the same columns and options encoded.
+    ///
+    /// # Errors
+    ///
+    /// I/O. Internal: a format whose rows depend on each other.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        match &mut self.format {
+            Format::Csv(writer) => writer.append(bytes),
+            Format::Json(writer) => writer.append(bytes),
+            Format::Parquet(_) | Format::Orc(_) => {
+                Err(Error::internal("encoded rows of a format with row groups"))
+            }
+        }
+    }
+
     /// Writes the end of the file, which is not committed yet.
     ///
     /// # Errors
@@ -124,13 +141,67 @@ pub(crate) fn write_bytes(format: FileFormat, flat_bytes: usize) -> usize {
     }
 }
 
+/// Encodes rows as lines of text.
+pub(crate) enum TextEncoder {
+    Csv(CsvWriter<Vec<u8>>),
+    Json(JsonWriter<Vec<u8>>),
+}
+
+impl TextEncoder {
+    /// An encoder of rows with these columns. `None` for formats whose rows depend on each other,
+    /// and for nested columns: their texts may be much larger than their values, and are written
+    /// in pieces.
+    pub fn new(
+        format: FileFormat,
+        options: &WriteOptions,
+        columns: &Schema,
+    ) -> Option<TextEncoder> {
+        let is_simple =
+            |it: &Type| !it.is_nested() && !matches!(it, Type::Custom(_) | Type::Unknown);
+        if !columns.types().all(is_simple) {
+            return None;
+        }
+        match format {
+            FileFormat::Csv => {
+                let writer = without_header(Vec::new(), columns, options);
+                Some(TextEncoder::Csv(writer))
+            }
+            FileFormat::Json => JsonWriter::new(Vec::new(), columns).ok().map(TextEncoder::Json),
+            FileFormat::Parquet | FileFormat::Orc => None,
+        }
+    }
+}
+
+impl RowEncoder for TextEncoder {
+    fn encode(&mut self, batch: &Batch) -> Result<Vec<u8>> {
+        match self {
+            TextEncoder::Csv(writer) => {
+                writer.write(batch)?;
+                Ok(writer.take_written())
+            }
+            TextEncoder::Json(writer) => {
+                writer.write(batch)?;
+                Ok(writer.take_written())
+            }
+        }
+    }
+}
+
+fn without_header<W: Write + Send>(
+    output: W,
+    schema: &Schema,
+    options: &WriteOptions,
+) -> CsvWriter<W> {
+    CsvWriter::new(output, schema, options.delimiter)
+        .with_texts(options.quote, options.null.clone())
+}
+
 fn csv_writer(
     output: PacedOutput,
     schema: &Schema,
     options: &WriteOptions,
 ) -> Result<CsvWriter<PacedOutput>> {
-    let mut writer = CsvWriter::new(output, schema, options.delimiter)
-        .with_texts(options.quote, options.null.clone());
+    let mut writer = without_header(output, schema, options);
     if options.has_header {
         writer.write_header()?;
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use volley_connector::Bounds;
 use volley_error::{Error, Result};
+use volley_memory::Pool;
 use volley_orc::OrcFile;
 use volley_parquet::ParquetFile;
-use volley_text::{CsvFile, JsonFile};
+use volley_text::{CsvFile, FileChunks, JsonFile};
 use volley_types::{Schema, Type, Value};
 
 /// One file of a table.
@@ -120,6 +121,24 @@ impl PartFile {
             PartFile::Parquet(file) => Some(file.row_groups()),
             PartFile::Orc(file) => Some(file.stripes()),
             PartFile::Csv(_) | PartFile::Json(_) => None,
+        }
+    }
+
+    /// The rows of a text file for several readers; `None` if one has to read them all.
+    pub fn chunks(&self, pool: &Pool) -> Option<FileChunks> {
+        match self {
+            PartFile::Csv(file) => file.chunks(pool),
+            PartFile::Json(file) => Some(file.chunks(pool)),
+            PartFile::Parquet(_) | PartFile::Orc(_) => None,
+        }
+    }
+
+    /// How many readers of chunks have something to do, at most.
+    pub fn chunks_max(&self) -> u64 {
+        match self {
+            PartFile::Csv(file) => file.chunks_max(),
+            PartFile::Json(file) => file.chunks_max(),
+            PartFile::Parquet(_) | PartFile::Orc(_) => 1,
         }
     }
 

@@ -4,10 +4,10 @@ use crate::{
     FileFormat, WriteOptions,
     folder_options::FolderOptions,
     folder_sink::FolderToWrite,
-    format_writer::{FormatWriter, write_bytes},
+    format_writer::{FormatWriter, TextEncoder, write_bytes},
 };
 use std::sync::Arc;
-use volley_connector::{RowSink, SinkFactory, TableWriter};
+use volley_connector::{RowEncoder, RowSink, SinkFactory, TableWriter};
 use volley_error::{Error, Result};
 use volley_io::{FileSystems, wait};
 use volley_plan::WriteTarget;
@@ -46,6 +46,11 @@ pub(crate) struct FileToWrite {
 }
 
 impl TableWriter for FileToWrite {
+    fn encoder(&self) -> Option<Box<dyn RowEncoder>> {
+        let encoder = TextEncoder::new(self.format, &self.options, &self.columns)?;
+        Some(Box::new(encoder))
+    }
+
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let FileToWrite { path, options, columns, format, .. } = self;
         let writer = FormatWriter::new(self.files.create(path)?, *format, options, columns)?;
@@ -65,6 +70,12 @@ impl RowSink for FileSink {
         let writer = self.writer.as_mut();
         let writer = writer.ok_or_else(|| Error::internal("write after the end"))?;
         writer.write(batch).map_err(|it| it.at("file", &self.path))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let writer = self.writer.as_mut();
+        let writer = writer.ok_or_else(|| Error::internal("write after the end"))?;
+        writer.append(bytes).map_err(|it| it.at("file", &self.path))
     }
 
     fn finish(&mut self) -> Result<()> {

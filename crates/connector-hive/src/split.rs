@@ -10,7 +10,7 @@
 
 use crate::{
     declared::FileRange,
-    part::{Part, PartColumn, PartFile},
+    part::{Part, PartColumn},
     source::{FileSource, needed_columns},
 };
 use std::{
@@ -27,7 +27,7 @@ use volley_connector::{
 use volley_error::{Error, Result};
 use volley_expression::filter::BoundOrder;
 use volley_function::Registry;
-use volley_text::CsvChunks;
+use volley_text::FileChunks;
 use volley_types::{Schema, Value};
 
 /// The number of this connector in the bytes of splits.
@@ -55,7 +55,7 @@ pub(crate) struct ScanFiles {
 
 /// A text file that several drivers read.
 struct SharedFile {
-    chunks: Arc<CsvChunks>,
+    chunks: Arc<FileChunks>,
     /// How many drivers will still take its split.
     starts_left: u32,
 }
@@ -66,7 +66,7 @@ pub(crate) struct FileSplit {
     /// The row group or stripe.
     pub group: usize,
     /// Of a CSV file that several drivers read: each takes what the others do not.
-    pub chunks: Option<Arc<CsvChunks>>,
+    pub chunks: Option<Arc<FileChunks>>,
 }
 
 /// Drivers that read one text file, at most.
@@ -103,7 +103,6 @@ impl ScanFiles {
     /// that the table does not have, or that has changed.
     pub fn start(&self, split: &Split, request: &ScanRequest) -> Result<FileSplit> {
         let mut file = self.file_split(split, &request.registry)?;
-        let PartFile::Csv(csv) = &file.part.file else { return Ok(file) };
         if split.readers_max > 1 {
             let mut shared = lock(&self.shared);
             let starts_left = match shared.get_mut(&split.bytes) {
@@ -113,7 +112,7 @@ impl ScanFiles {
                     known.starts_left
                 }
                 None => {
-                    let Some(chunks) = csv.chunks(&request.pool).map(Arc::new) else {
+                    let Some(chunks) = file.part.file.chunks(&request.pool).map(Arc::new) else {
                         let message = "a split for several readers of a file that has one";
                         return Err(Error::corruption(message));
                     };
@@ -239,13 +238,13 @@ impl FileSplits {
 
     /// How many drivers can read a text file together: one if rows are numbered.
     fn readers_max(&self, part: &Part) -> u32 {
-        let PartFile::Csv(csv) = &part.file else { return 1 };
         let mut needed = needed_columns(&self.request).into_iter();
         let is_ordered = needed.any(|it| part.columns.get(it) == Some(&PartColumn::RowNumber));
-        if is_ordered || csv.chunks_max() <= 1 || csv.chunks(&self.request.pool).is_none() {
+        let chunks_max = part.file.chunks_max();
+        if is_ordered || chunks_max <= 1 || part.file.chunks(&self.request.pool).is_none() {
             return 1;
         }
-        u32::try_from(csv.chunks_max().min(READERS_MAX)).unwrap_or(1)
+        u32::try_from(chunks_max.min(READERS_MAX)).unwrap_or(1)
     }
 }
 

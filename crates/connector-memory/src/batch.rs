@@ -1,7 +1,8 @@
 //! The batches of a table, with their charges and the rows that are left of them.
 
-use std::sync::Arc;
-use volley_connector::{KeyIndex, KeyIndexes};
+use crate::statistics::ColumnSummary;
+use std::sync::{Arc, OnceLock};
+use volley_connector::{Bounds, KeyIndex, KeyIndexes};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::Type;
@@ -24,7 +25,12 @@ pub(crate) struct StoredBatch {
     /// all columns together.
     charges: Vec<Arc<Reservation>>,
     indexes: KeyIndexes,
+    /// One per column, computed on first use and shared by all versions with the same rows of the
+    /// column.
+    summaries: Vec<Summary>,
 }
+
+type Summary = Arc<OnceLock<ColumnSummary>>;
 
 impl StoredBatch {
     /// The bytes of its columns.
@@ -43,6 +49,7 @@ impl StoredBatch {
             columns.collect::<Result<_>>()?
         };
         Ok(StoredBatch {
+            summaries: unknown_summaries(columns.len()),
             batch: Batch::new(columns, rows),
             live: None,
             charges,
@@ -62,6 +69,7 @@ impl StoredBatch {
         }
         Ok(StoredBatch {
             charges: vec![charged(copied_bytes, pool)?; flat.len()],
+            summaries: unknown_summaries(flat.len()),
             batch: Batch::new(flat, rows),
             live: None,
             indexes: KeyIndexes::default(),
@@ -91,6 +99,25 @@ impl StoredBatch {
         }
     }
 
+    /// The summary of the rows of a column that were not deleted; `None`: there is no such column.
+    pub fn summary(&self, column: usize) -> Option<ColumnSummary> {
+        let summary = self.summaries.get(column)?;
+        let make = || ColumnSummary::new(self.batch.column(column), self.live.as_ref());
+        Some(*summary.get_or_init(make))
+    }
+
+    /// The bounds of the rows of a column that were not deleted; nothing is known of the row ids.
+    pub fn bounds(&self, column: usize) -> Bounds {
+        let summary = self.summary(column);
+        summary.map_or_else(Bounds::default, |it| it.bounds(self.batch.column(column).data_type()))
+    }
+
+    /// Whether the summary of a column was computed.
+    #[cfg(test)]
+    pub fn knows_summary(&self, column: usize) -> bool {
+        self.summaries.get(column).is_some_and(|it| it.get().is_some())
+    }
+
     /// The index of the keys in these columns, of deleted rows, too; made when there is none.
     pub fn key_index(
         &self,
@@ -105,11 +132,26 @@ impl StoredBatch {
         let mut live = self.live.clone().unwrap_or_else(|| Rows::all(self.batch.rows()));
         live.subtract(deleted);
         if live.count() * 2 > self.batch.rows() {
-            return Ok(StoredBatch { live: Some(live), ..self.clone() });
+            let summaries = self.summaries_without(deleted);
+            return Ok(StoredBatch { live: Some(live), summaries, ..self.clone() });
         }
         let kept = self.batch.gather(&live.to_indices())?;
         let rows = kept.rows();
         StoredBatch::new(kept.into_columns(), rows, pool)
+    }
+
+    /// The summaries after a deletion: those that it changes in a known way, and unknown ones.
+    fn summaries_without(&self, deleted: &Rows) -> Vec<Summary> {
+        let mut gone = deleted.clone();
+        if let Some(live) = &self.live {
+            gone.intersect(live);
+        }
+        let columns = self.batch.columns().iter().zip(&self.summaries);
+        let summaries = columns.map(|(column, known)| {
+            let left = known.get().and_then(|it| it.without(column, &gone));
+            Arc::new(left.map_or_else(OnceLock::new, OnceLock::from))
+        });
+        summaries.collect()
     }
 
     /// The batch with another vector in the place of column `index`.
@@ -125,6 +167,9 @@ impl StoredBatch {
         }
         changed.batch = Batch::new(columns, self.batch.rows());
         changed.indexes = self.indexes.without(index);
+        if let Some(summary) = changed.summaries.get_mut(index) {
+            *summary = Arc::default();
+        }
         Ok(changed)
     }
 
@@ -132,6 +177,7 @@ impl StoredBatch {
     pub fn with_added(&self, column: Vector, pool: &Pool) -> Result<StoredBatch> {
         let mut changed = self.clone();
         changed.charges.push(charged(column.retained_bytes(), pool)?);
+        changed.summaries.push(Arc::default());
         let mut columns = changed.batch.into_columns();
         columns.push(column);
         changed.batch = Batch::new(columns, self.batch.rows());
@@ -146,8 +192,13 @@ impl StoredBatch {
             live: self.live.clone(),
             charges: kept.iter().filter_map(|it| self.charges.get(*it).cloned()).collect(),
             indexes: KeyIndexes::default(),
+            summaries: kept.iter().filter_map(|it| self.summaries.get(*it).cloned()).collect(),
         }
     }
+}
+
+fn unknown_summaries(columns: usize) -> Vec<Summary> {
+    (0..columns).map(|_| Summary::default()).collect()
 }
 
 /// Adds batches behind others. Small ones at the end are merged, each row about as often as the

@@ -15,7 +15,7 @@ use volley_connector::{
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type};
-use volley_vector::{Batch, Rows, Vector};
+use volley_vector::{Batch, Patch, Rows, Vector};
 
 /// What takes the place of a row.
 struct NewRow {
@@ -110,10 +110,17 @@ impl MemoryTable {
         let mut by_batch: BTreeMap<usize, Replaced> = BTreeMap::new();
         for (update, from) in (0..).zip(updates) {
             check_cancelled()?;
-            for (position, id) in (0..).zip(&from.ids) {
-                check_at_row(position as usize)?;
-                let (batch, row) = self.stored_place(*id)?;
-                by_batch.entry(batch).or_default().push(NewRow { row, update, position });
+            let mut positions = (0..).zip(&from.ids).peekable();
+            while let Some((_, id)) = positions.peek() {
+                // Most ids of one update are of one batch.
+                let (batch, _) = self.stored_place(**id)?;
+                let rows = by_batch.entry(batch).or_default();
+                while let Some((position, id)) = positions.next_if(|it| place_of(*it.1).0 == batch)
+                {
+                    check_at_row(position as usize)?;
+                    let (_, row) = self.stored_place(*id)?;
+                    rows.push(NewRow { row, update, position });
+                }
             }
         }
         for rows in by_batch.values_mut() {
@@ -135,10 +142,13 @@ impl MemoryTable {
     /// The rows by batch.
     fn rows_of(&self, ids: &[i64]) -> Result<BTreeMap<usize, Rows>> {
         let mut by_batch: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, id) in ids.iter().enumerate() {
-            check_at_row(index)?;
-            let (batch, row) = self.stored_place(*id)?;
-            by_batch.entry(batch).or_default().push(row as usize);
+        for ids in ids.chunk_by(|a, b| place_of(*a).0 == place_of(*b).0) {
+            let Some(first) = ids.first() else { continue };
+            let rows = by_batch.entry(self.stored_place(*first)?.0).or_default();
+            for (index, id) in ids.iter().enumerate() {
+                check_at_row(index)?;
+                rows.push(self.stored_place(*id)?.1 as usize);
+            }
         }
         let rows = by_batch.into_iter();
         Ok(rows.map(|(it, rows)| (it, Rows::from_indices(self.stored_rows(it), rows))).collect())
@@ -154,8 +164,7 @@ impl MemoryTable {
     ) -> Result<StoredBatch> {
         let mut batch = self.batches()[index].clone();
         for (place, column) in changes.updated_columns.iter().enumerate() {
-            let old = batch.batch().column(*column).clone();
-            let new = patched(old, rows, &changes.updates, place)?;
+            let new = patched(batch.batch().column(*column), rows, &changes.updates, place)?;
             batch = batch.with_column(*column, new, pool)?;
         }
         Ok(batch)
@@ -238,7 +247,7 @@ impl MemoryTable {
             };
             // Deleted rows get no value.
             let nulls = Vector::nulls(values.data_type().clone(), batch.batch().rows());
-            *batch = put(batch, patched(nulls, rows, updates, 0)?, self.pool())?;
+            *batch = put(batch, patched(&nulls, rows, updates, 0)?, self.pool())?;
         }
         let table = self.with_columns(schema, definition, batches);
         table.check_not_null(&table.all_rows())?;
@@ -350,28 +359,18 @@ fn keep_last(rows: &mut Replaced) {
 }
 
 /// The vector with the values of column `place` of updates in the rows that they replace.
-fn patched(old: Vector, rows: &[NewRow], updates: &[RowUpdates], place: usize) -> Result<Vector> {
-    let mut by_update: BTreeMap<u32, Vec<&NewRow>> = BTreeMap::new();
-    for row in rows {
-        by_update.entry(row.update).or_default().push(row);
+fn patched(old: &Vector, rows: &[NewRow], updates: &[RowUpdates], place: usize) -> Result<Vector> {
+    let mut by_update: BTreeMap<u32, Patch> = BTreeMap::new();
+    for rows in rows.chunk_by(|a, b| a.update == b.update) {
+        let Some(update) = rows.first().map(|it| it.update) else { continue };
+        let patch = by_update
+            .entry(update)
+            .or_insert_with(|| Patch::new(updates[update as usize].values.column(place).clone()));
+        patch.rows.extend(rows.iter().map(|it| it.row));
+        patch.positions.extend(rows.iter().map(|it| it.position));
     }
-    let mut codes: Vec<u32> = (0..old.len() as u32).collect();
-    let (data_type, mut end) = (old.data_type().clone(), old.len() as u32);
-    let mut parts = vec![old];
-    for (update, rows) in by_update {
-        let positions: Vec<u32> = rows.iter().map(|it| it.position).collect();
-        for (row, code) in rows.iter().zip(end..) {
-            codes[row.row as usize] = code;
-        }
-        end += positions.len() as u32;
-        let values = updates[update as usize].values.column(place);
-        let is_untyped = *values.data_type() == Type::Unknown;
-        parts.push(match is_untyped {
-            true => Vector::nulls(data_type.clone(), positions.len()),
-            false => values.gather(&positions)?,
-        });
-    }
-    Vector::concat(&data_type, &parts)?.gather(&codes)
+    let patches: Vec<Patch> = by_update.into_values().collect();
+    old.patched(&patches)
 }
 
 fn has_null(column: &Vector) -> Result<bool> {

@@ -14,6 +14,7 @@ mod batch;
 mod change;
 mod database;
 mod key;
+mod live_rows;
 mod row_id;
 mod split;
 mod statistics;

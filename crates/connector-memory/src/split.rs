@@ -1,14 +1,23 @@
 //! Scanning: one split per batch of the table.
 
-use crate::{MemoryTable, batch::StoredBatch, key, row_id::row_id};
+use crate::{
+    MemoryTable,
+    batch::StoredBatch,
+    key,
+    live_rows::{live_in, only},
+    row_id::row_id,
+};
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     task::Waker,
 };
 use volley_connector::{
-    KeyLookup, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split,
+    Conditions, KeyLookup, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split,
     SplitReader, SplitSource, SplitStep, SplitWriter, Table,
 };
 use volley_error::{Error, Result};
@@ -68,6 +77,10 @@ struct ScanShared {
     found: Option<FoundRows>,
     /// Those with the keys of joins, once they are known.
     found_by_joins: Mutex<Option<Option<FoundRows>>>,
+    /// The conditions that summaries of batches may decide.
+    conditions: Conditions,
+    /// How many batches the filters ruled out before they became splits.
+    batches_skipped: AtomicU64,
 }
 
 /// The only rows that a scan may have, by batch.
@@ -79,14 +92,26 @@ impl MemoryScan {
         row_ids: RowIds,
         request: ScanRequest,
     ) -> Result<MemoryScan> {
-        let (found, found_by_joins) = (None, Mutex::default());
-        let shared = ScanShared { table, row_ids, request, found, found_by_joins };
+        let shared = ScanShared {
+            conditions: Conditions::new(&request),
+            table,
+            row_ids,
+            request,
+            found: None,
+            found_by_joins: Mutex::default(),
+            batches_skipped: AtomicU64::new(0),
+        };
         let shared = ScanShared { found: shared.find()?, ..shared };
         Ok(MemoryScan { shared: Arc::new(shared) })
     }
 }
 
 impl ScanShared {
+    /// Whether some row of a batch may satisfy the conditions, by what is known of joins now.
+    fn may_match(&self, batch: &StoredBatch) -> bool {
+        self.conditions.may_match(batch.rows(), &|column| batch.bounds(column))
+    }
+
     /// The rows with keys that the conditions name by now; `None` if they name none.
     fn find(&self) -> Result<Option<FoundRows>> {
         let table = &self.table;
@@ -147,20 +172,22 @@ impl Scan for MemoryScan {
             Some(found) => {
                 ListedSplits::boxed(found.keys().map(|it| split(&batches, *it)).collect())
             }
-            None => Box::new(MemorySplits { batches, listed: 0 }),
+            None => Box::new(MemorySplits { shared: Arc::clone(&self.shared), listed: 0 }),
         })
+    }
+
+    fn pruned(&self) -> ScanMetrics {
+        let groups_skipped = self.shared.batches_skipped.load(Ordering::Relaxed);
+        ScanMetrics { groups_skipped, ..ScanMetrics::default() }
     }
 
     fn source(&self) -> Result<Box<dyn Source>> {
         let request = &self.shared.request;
         Ok(Box::new(MemorySource {
-            batches: Arc::clone(self.shared.table.batches()),
+            shared: Arc::clone(&self.shared),
             found: self.shared.found_now()?,
-            row_ids: self.shared.row_ids,
-            columns: request.columns.clone(),
             batch_rows: request.batch_rows.max(1),
             conjuncts: request.conjuncts()?,
-            registry: Arc::clone(&request.registry),
             current: None,
             metrics: ScanMetrics::default(),
         }))
@@ -173,31 +200,37 @@ fn split(batches: &Arc<[StoredBatch]>, index: usize) -> Split {
     Split { size_bytes, ..Split::new(split_bytes(batches, index), format!("batch {index}")) }
 }
 
-/// One split per batch.
+/// One split per batch that the filters do not rule out.
 struct MemorySplits {
-    batches: Arc<[StoredBatch]>,
+    shared: Arc<ScanShared>,
+    /// How many batches were looked at.
     listed: usize,
 }
 
 impl SplitSource for MemorySplits {
     fn next(&mut self, max: usize, _waker: &Waker) -> Result<SplitStep> {
-        let start = self.listed;
-        self.listed = self.batches.len().min(start.saturating_add(max.max(1)));
-        let split = |index| split(&self.batches, index);
-        let splits: Vec<Split> = (start..self.listed).map(split).collect();
+        let batches = self.shared.table.batches();
+        let mut splits = Vec::new();
+        while splits.len() < max.max(1)
+            && let Some(batch) = batches.get(self.listed)
+        {
+            if self.shared.may_match(batch) {
+                splits.push(split(batches, self.listed));
+            } else {
+                self.shared.batches_skipped.fetch_add(1, Ordering::Relaxed);
+            }
+            self.listed += 1;
+        }
         Ok(if splits.is_empty() { SplitStep::End } else { SplitStep::Splits(splits) })
     }
 }
 
 struct MemorySource {
-    batches: Arc<[StoredBatch]>,
+    shared: Arc<ScanShared>,
     /// The only rows to read, if they are known.
     found: Option<FoundRows>,
-    row_ids: RowIds,
-    columns: Vec<usize>,
     batch_rows: usize,
     conjuncts: Option<Conjuncts>,
-    registry: Arc<Registry>,
     current: Option<Current>,
     metrics: ScanMetrics,
 }
@@ -205,18 +238,25 @@ struct MemorySource {
 /// The batch being read.
 struct Current {
     index: usize,
-    batch: Batch,
-    live: Option<Rows>,
+    batch: StoredBatch,
     /// The only rows to read.
     found: Option<Vec<u32>>,
     /// How many of its rows were read.
     read: usize,
 }
 
+/// Consecutive rows of a batch, or found rows.
+struct Part {
+    rows: Batch,
+    /// Those of them that were not deleted; `None` for all.
+    live: Option<Rows>,
+}
+
 impl Current {
-    /// The next rows, at most `rows_max`, without those that were deleted; `None` at the end. Found
-    /// rows exist.
-    fn next(&mut self, rows_max: usize, row_ids: RowIds) -> Result<Option<Batch>> {
+    /// The next rows, at most `rows_max`; `None` at the end. Found rows exist.
+    fn next(&mut self, rows_max: usize, row_ids: RowIds) -> Result<Option<Part>> {
+        let has_ids = row_ids == RowIds::Appended;
+        let batch = self.batch.batch();
         if let Some(found) = &self.found {
             let rows = found.get(self.read..).unwrap_or_default();
             let rows = rows.get(..rows_max.min(rows.len())).unwrap_or_default();
@@ -224,52 +264,62 @@ impl Current {
             if rows.is_empty() {
                 return Ok(None);
             }
-            let part = self.batch.gather(rows)?;
-            let has_ids = row_ids == RowIds::Appended;
-            return Ok(Some(if has_ids { with_ids(part, self.index, rows) } else { part }));
+            let part = batch.gather(rows)?;
+            let rows = if has_ids { with_ids(part, self.index, rows) } else { part };
+            return Ok(Some(Part { rows, live: None }));
         }
-        Ok(self.next_live(rows_max, row_ids))
-    }
-
-    fn next_live(&mut self, rows_max: usize, row_ids: RowIds) -> Option<Batch> {
-        let (start, rows) = (self.read, rows_max.min(self.batch.rows() - self.read));
+        let (start, rows) = (self.read, rows_max.min(batch.rows() - self.read));
         if rows == 0 {
-            return None;
+            return Ok(None);
         }
         self.read += rows;
-        let mut part = self.batch.slice(start, rows);
-        if row_ids == RowIds::Appended {
+        let mut part = batch.slice(start, rows);
+        if has_ids {
             let ids: Vec<i64> = (start..self.read).map(|row| row_id(self.index, row)).collect();
             let mut columns = part.into_columns();
             columns.push(Vector::native::<i64>(Type::BigInt, ids, None));
             part = Batch::new(columns, rows);
         }
-        Some(match &self.live {
-            Some(live) => {
-                let left = (0..rows).filter(|row| live.contains(start + row));
-                part.select(&Rows::from_indices(rows, left))
-            }
-            None => part,
-        })
+        let live = self.batch.live().map(|it| live_in(it, start, rows));
+        Ok(Some(Part { rows: part, live }))
+    }
+}
+
+impl Part {
+    fn rows(&self) -> usize {
+        self.live.as_ref().map_or(self.rows.rows(), Rows::count)
+    }
+
+    /// Columns of the rows that were not deleted.
+    fn project(&self, columns: &[usize]) -> Result<Batch> {
+        let rows = self.rows.project(columns);
+        match &self.live {
+            Some(live) => only(&rows, live),
+            None => Ok(rows),
+        }
     }
 }
 
 impl Source for MemorySource {
     fn start(&mut self, split: Split) -> Result<()> {
-        let index = read_split(&split, &self.batches, &self.registry)?;
+        let batches = self.shared.table.batches();
+        let index = read_split(&split, batches, &self.shared.request.registry)?;
         let missing = || Error::corruption(format!("no batch {index} in the table"));
-        let batch = self.batches.get(index).ok_or_else(missing)?;
+        let batch = batches.get(index).ok_or_else(missing)?;
+        if !self.shared.may_match(batch) {
+            self.metrics.groups_skipped += 1;
+            return Ok(());
+        }
         self.metrics.groups_read += 1;
-        let (batch, live) = (batch.batch().clone(), batch.live().cloned());
         let found = self.found.as_ref();
         let found = found.map(|it| it.get(&index).cloned().unwrap_or_default());
-        self.current = Some(Current { index, batch, live, found, read: 0 });
+        self.current = Some(Current { index, batch: batch.clone(), found, read: 0 });
         Ok(())
     }
 
     fn step(&mut self, _waker: &Waker) -> Result<SourceStep> {
         let Some(current) = &mut self.current else { return Ok(SourceStep::NeedSplit) };
-        let Some(part) = current.next(self.batch_rows, self.row_ids)? else {
+        let Some(part) = current.next(self.batch_rows, self.shared.row_ids)? else {
             self.current = None;
             return Ok(SourceStep::NeedSplit);
         };
@@ -277,14 +327,15 @@ impl Source for MemorySource {
         if part.rows() == 0 {
             return Ok(SourceStep::Progress);
         }
+        let columns = &self.shared.request.columns;
         let Some(conjuncts) = &mut self.conjuncts else {
-            return Ok(SourceStep::Batch(part.project(&self.columns)));
+            return Ok(SourceStep::Batch(part.project(columns)?));
         };
-        let selected = conjuncts.select(part.project(conjuncts.columns()))?.rows;
+        let selected = conjuncts.select_rows(part.project(conjuncts.columns())?)?;
         if selected.is_empty() {
             return Ok(SourceStep::Progress);
         }
-        Ok(SourceStep::Batch(part.project(&self.columns).select(&selected)))
+        Ok(SourceStep::Batch(part.project(columns)?.select(&selected)))
     }
 
     fn metrics(&self) -> ScanMetrics {
@@ -298,9 +349,10 @@ impl Source for MemorySource {
 mod tests {
     use super::*;
     use volley_error::ErrorKind;
+    use volley_expression::{Expr, SpecialForm};
     use volley_function::QueryConstants;
     use volley_memory::Pool;
-    use volley_types::{Field, Schema};
+    use volley_types::{Field, Schema, Value};
 
     fn table(batches: i64) -> MemoryTable {
         let schema = Schema::new(vec![Field::new("a", Type::BigInt)]);
@@ -310,8 +362,8 @@ mod tests {
         MemoryTable::new("t", schema, batches, &Pool::root("test", None)).unwrap()
     }
 
-    fn scan(table: &MemoryTable) -> Box<dyn Scan> {
-        let request = ScanRequest {
+    fn request() -> ScanRequest {
+        ScanRequest {
             columns: vec![0],
             filters: Vec::new(),
             dynamic_filters: Vec::new(),
@@ -319,8 +371,11 @@ mod tests {
             registry: Arc::new(Registry::new()),
             query: Arc::new(QueryConstants::default()),
             pool: Pool::root("test", None),
-        };
-        table.scan(request).unwrap()
+        }
+    }
+
+    fn scan(table: &MemoryTable) -> Box<dyn Scan> {
+        table.scan(request()).unwrap()
     }
 
     fn listed(scan: &dyn Scan, max: usize) -> Vec<Split> {
@@ -338,6 +393,25 @@ mod tests {
         let labels: Vec<&str> = all.iter().map(|it| it.label.as_str()).collect();
         assert_eq!(labels, ["batch 0", "batch 1", "batch 2", "batch 3", "batch 4"]);
         assert!(all.iter().all(|it| it.size_bytes >= 24));
+    }
+
+    #[test]
+    fn batches_that_a_filter_rules_out_are_no_splits() {
+        let column = Expr::column(0, Type::BigInt);
+        let is_null = Expr::special(SpecialForm::IsNull, vec![column.clone()], Type::Boolean);
+        let three = Expr::constant(Value::BigInt(3), Type::BigInt);
+        let equal = Expr::call("eq", vec![column, three], Type::Boolean);
+        for (filter, left) in [(equal, vec!["batch 3"]), (is_null, vec![])] {
+            let request = ScanRequest { filters: vec![filter], ..request() };
+            let scan = table(5).scan(request).unwrap();
+            let splits = match scan.splits().unwrap().next(9, Waker::noop()).unwrap() {
+                SplitStep::Splits(splits) => splits,
+                _ => Vec::new(),
+            };
+            let labels: Vec<&str> = splits.iter().map(|it| it.label.as_str()).collect();
+            assert_eq!(labels, left);
+            assert_eq!(scan.pruned().groups_skipped, 5 - left.len() as u64);
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use crate::{MemoryTable, row_id::row_id};
+use crate::{MemoryTable, batch::StoredBatch, row_id::row_id};
 use std::{collections::BTreeSet, sync::Arc};
 use volley_connector::{
     ColumnDefinition, KeyDefinition, RowChanges, RowUpdates, Table, TableDefinition,
@@ -223,4 +223,64 @@ fn a_change_that_is_stopped_leaves_the_table_as_it_was() {
     let (new, _) = keyed.change(changes()).unwrap();
     assert_eq!(new.rows(), 200_000 - 66_667 + 100_000);
     assert!(plain.statistics().is_ok() && keyed.statistics().is_ok());
+}
+
+/// A table of 4 batches of 100 rows: 0..100, 100..200, ...
+fn ordered_table(pool: &Pool) -> MemoryTable {
+    let schema = Schema::new(vec![Field::new("a", Type::BigInt), Field::new("b", Type::BigInt)]);
+    let batch = |start: i64| {
+        let column = |from: i64| {
+            Vector::native::<i64>(Type::BigInt, (from..from + 100).collect::<Vec<_>>(), None)
+        };
+        Batch::new(vec![column(start), column(-start)], 100)
+    };
+    let batches = (0..4).map(|it| batch(it * 100)).collect();
+    MemoryTable::new("t", schema, batches, pool).unwrap()
+}
+
+fn known_summaries(table: &MemoryTable) -> Vec<Vec<bool>> {
+    let columns = table.schema().len();
+    let known = |it: &StoredBatch| (0..columns).map(|column| it.knows_summary(column)).collect();
+    table.batches().iter().map(known).collect()
+}
+
+#[test]
+fn a_change_keeps_the_summaries_of_what_it_does_not_change() {
+    let pool = Pool::root("test", None);
+    let table = ordered_table(&pool);
+    let all = vec![vec![true, true]; 4];
+    table.statistics().unwrap();
+    assert_eq!(known_summaries(&table), all);
+
+    let (updated, _) = table.change(updates(&[(50, 7_000)])).unwrap();
+    let mut known = all.clone();
+    known[0][0] = false;
+    assert_eq!(known_summaries(&updated), known, "an update of column a of batch 0");
+    assert_eq!(updated.statistics().unwrap().columns[0].max, Some(Value::BigInt(7_000)));
+    assert_eq!(table.statistics().unwrap().columns[0].max, Some(Value::BigInt(399)));
+
+    let delete = |table: &MemoryTable, id| {
+        let changes = RowChanges { deleted: vec![id], ..RowChanges::default() };
+        table.change(changes).unwrap().0
+    };
+    let inner = delete(&table, row_id(1, 50));
+    assert_eq!(known_summaries(&inner), all, "a delete of a row within the ranges");
+    assert_eq!(inner.statistics().unwrap().rows, Some(399));
+    let last = delete(&table, row_id(3, 99));
+    known = all.clone();
+    known[3] = vec![false, false];
+    // Column b descends from batch to batch but ascends within: row 99 has the greatest value.
+    assert_eq!(known_summaries(&last), known, "a delete of the greatest value");
+    assert_eq!(last.statistics().unwrap().columns[0].max, Some(Value::BigInt(398)));
+
+    let values = table.batches().iter().enumerate().map(|(batch, rows)| RowUpdates {
+        ids: (0..rows.rows()).map(|row| row_id(batch, row)).collect(),
+        values: Batch::new(vec![Vector::constant(Type::BigInt, &Value::BigInt(5), 100)], 100),
+    });
+    let values: Vec<RowUpdates> = values.collect();
+    let field = Field::new("z", Type::BigInt);
+    let added = table.add_column(field, ColumnDefinition::default(), &values).unwrap();
+    assert_eq!(known_summaries(&added), vec![vec![true, true, false]; 4]);
+    assert_eq!(added.statistics().unwrap().columns[2].min, Some(Value::BigInt(5)));
+    assert_eq!(known_summaries(&added.drop_column(0)), vec![vec![true, true]; 4]);
 }

@@ -209,7 +209,7 @@ impl NativeSource {
         let Some(conjuncts) = &mut self.conjuncts else {
             return Ok(SourceStep::Batch(rows.project(columns)));
         };
-        let selected: Rows = conjuncts.select(rows.project(conjuncts.columns()))?.rows;
+        let selected: Rows = conjuncts.select_rows(rows.project(conjuncts.columns()))?;
         if selected.is_empty() {
             return Ok(SourceStep::Progress);
         }

@@ -1,6 +1,6 @@
 //! The conditions of a scan that bounds of columns may decide.
 
-use crate::{Bounds, ScanRequest, bounded_columns, may_match};
+use crate::{Bounds, ScanRequest, bounded_columns, may_join, may_match};
 use volley_expression::{Expr, filter::ColumnFilter};
 
 /// Gives the bounds of a column of the table, by its position.
@@ -22,6 +22,18 @@ impl Conditions {
             filters: filters.filter(|(_, columns)| !columns.is_empty()).collect(),
             dynamic: request.dynamic_filters.clone(),
         }
+    }
+
+    /// Whether some of `rows` rows may satisfy all conditions, by what is known of joins and of
+    /// bounds now. `bounds`: those of a column in these rows, by position in the table.
+    pub fn may_match(&self, rows: usize, bounds: Bounding) -> bool {
+        let rows = rows as u64;
+        self.filters.iter().all(|(it, _)| may_match(it, rows, bounds))
+            && self.dynamic.iter().all(|it| {
+                let condition = it.bound_condition();
+                it.filter.get().is_none_or(|keys| may_join(keys, rows, &bounds(it.column)))
+                    && condition.is_none_or(|it| may_match(&it, rows, bounds))
+            })
     }
 
     /// A number that changes with any of the bounds; 0 while there is none.

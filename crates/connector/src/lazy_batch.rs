@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use volley_error::Result;
 use volley_expression::filter::Conjuncts;
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Rows, Vector};
 
 /// Makes a column of the table lazily: of some rows, or of all when there is no selection.
 pub type MakeLazy<'a> = &'a dyn Fn(usize, Option<Arc<[u32]>>) -> Result<Vector>;
@@ -26,6 +26,10 @@ pub fn select_lazily(
     };
     let used = conjuncts.columns().to_vec();
     let filtered = used.iter().map(|it| lazy(*it, None)).collect::<Result<Vec<_>>>()?;
+    if !columns.iter().any(|it| used.binary_search(it).is_ok()) {
+        let rows = conjuncts.select_rows(Batch::new(filtered, rows))?;
+        return others_lazily(columns, &rows, lazy);
+    }
     let selected = conjuncts.select(Batch::new(filtered, rows))?;
     let rows = selected.rows;
     if rows.is_empty() {
@@ -37,6 +41,17 @@ pub fn select_lazily(
         Err(_) => lazy(column, selection.clone()),
     };
     let columns = each_once(columns, column)?;
+    Ok(Some(Batch::new(columns, rows.count())))
+}
+
+/// The columns to return if no filter uses any of them.
+fn others_lazily(columns: &[usize], rows: &Rows, lazy: MakeLazy) -> Result<Option<Batch>> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let is_needed = !rows.is_all() && !columns.is_empty();
+    let selection: Option<Arc<[u32]>> = is_needed.then(|| rows.to_indices().into());
+    let columns = each_once(columns, |column| lazy(column, selection.clone()))?;
     Ok(Some(Batch::new(columns, rows.count())))
 }
 

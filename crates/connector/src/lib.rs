@@ -62,7 +62,7 @@ pub use plan_table::PlanTable;
 pub use prune::{bounded_columns, may_join, may_match};
 pub use row_changes::{Changed, MergeAction, RowChanges, RowUpdates, WriteKind};
 pub use row_collector::{BatchMerger, OrderedParts, RowCollector};
-pub use sink::{BatchIndex, RowSink, SinkFactory, SinkRegistry, TableWriter};
+pub use sink::{BatchIndex, RowEncoder, RowSink, SinkFactory, SinkRegistry, TableWriter};
 pub use source::{Scan, ScanMetrics, Source, SourceStep};
 pub use split::{ListedSplits, Split, SplitReader, SplitSource, SplitStep, SplitWriter};
 pub use statistics::{ColumnStatistics, TableStatistics};

@@ -30,6 +30,15 @@ pub trait RowSink: Send {
         Ok(())
     }
 
+    /// Appends rows that an encoder of the same writer made bytes of.
+    ///
+    /// # Errors
+    ///
+    /// I/O. Internal: the writer has no encoders.
+    fn append(&mut self, _bytes: &[u8]) -> Result<()> {
+        Err(Error::internal("encoded rows for a sink that encodes rows itself"))
+    }
+
     /// Completes the output and makes it visible. Without this call nothing appears.
     ///
     /// # Errors
@@ -57,11 +66,28 @@ pub trait RowSink: Send {
     }
 }
 
+/// Makes bytes of rows that can be appended to a target in the order of the rows, so that several
+/// drivers encode and one appends.
+pub trait RowEncoder: Send {
+    /// The bytes of the rows of a batch.
+    ///
+    /// # Errors
+    ///
+    /// Values that the format does not hold; cancelled.
+    fn encode(&mut self, batch: &Batch) -> Result<Vec<u8>>;
+}
+
 /// Rows on their way to one target: opens the sinks of the drivers that write them.
 pub trait TableWriter: Any + Send + Sync {
     /// The most sinks that may be open at once.
     fn sinks_max(&self) -> usize {
         1
+    }
+
+    /// An encoder for a driver, if rows are encoded independently of each other, in at most a few
+    /// times the bytes of their values; then all sinks support [`RowSink::append`].
+    fn encoder(&self) -> Option<Box<dyn RowEncoder>> {
+        None
     }
 
     /// Opens a sink for a driver. Rows are ordered by [`RowSink::begin`]; at the same index, those

@@ -25,6 +25,7 @@ mod custom;
 mod enumeration;
 pub mod json;
 pub mod constant_cache;
+mod constant_argument;
 mod failure;
 mod sequence;
 mod aggregate;

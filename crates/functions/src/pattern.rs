@@ -69,11 +69,40 @@ pub struct PatternCache<T> {
 struct Kept<T> {
     patterns: HashMap<String, Arc<T>>,
     bytes: usize,
+    /// The last pattern of each value of [`slot_of`].
+    recent: [Option<(String, Arc<T>)>; RECENT_SLOTS],
+    /// How many patterns were found in `recent`.
+    #[cfg(test)]
+    recent_hits: usize,
+}
+
+/// Patterns that are found without a hash of all their bytes.
+const RECENT_SLOTS: usize = 64;
+
+/// A number below [`RECENT_SLOTS`], from the length and the ends of a text.
+fn slot_of(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let end = |it: Option<&[u8; 4]>| it.map_or(0, |it| u32::from_le_bytes(*it));
+    let ends = match bytes.len() {
+        0..4 => bytes.iter().fold(0, |all, it| all << 8 | u32::from(*it)),
+        _ => end(bytes.first_chunk()) ^ end(bytes.last_chunk()).rotate_left(13),
+    };
+    let mixed = (ends ^ bytes.len() as u32).wrapping_mul(0x9E37_79B1);
+    (mixed >> 26) as usize % RECENT_SLOTS
 }
 
 impl<T> Default for PatternCache<T> {
     fn default() -> PatternCache<T> {
-        PatternCache { kept: RefCell::new(Kept { patterns: HashMap::new(), bytes: 0 }) }
+        let recent = [const { None }; RECENT_SLOTS];
+        PatternCache {
+            kept: RefCell::new(Kept {
+                patterns: HashMap::new(),
+                bytes: 0,
+                recent,
+                #[cfg(test)]
+                recent_hits: 0,
+            }),
+        }
     }
 }
 
@@ -89,21 +118,51 @@ impl<T> PatternCache<T> {
         compile: impl FnOnce() -> Result<Compiled<T>>,
     ) -> Result<Arc<T>> {
         let mut kept = self.kept.borrow_mut();
-        if let Some(found) = kept.patterns.get(pattern) {
+        let slot = slot_of(pattern);
+        if let Some((text, found)) = &kept.recent[slot]
+            && text == pattern
+        {
+            let found = Arc::clone(found);
+            #[cfg(test)]
+            {
+                kept.recent_hits += 1;
+            }
+            return Ok(found);
+        }
+        let found = kept.get_by_hash(pattern, compile)?;
+        kept.recent[slot] = Some((pattern.to_owned(), Arc::clone(&found)));
+        Ok(found)
+    }
+
+    /// How many patterns were found without a hash of all their bytes.
+    #[cfg(test)]
+    fn recent_hits(&self) -> usize {
+        self.kept.borrow().recent_hits
+    }
+}
+
+impl<T> Kept<T> {
+    fn get_by_hash(
+        &mut self,
+        pattern: &str,
+        compile: impl FnOnce() -> Result<Compiled<T>>,
+    ) -> Result<Arc<T>> {
+        if let Some(found) = self.patterns.get(pattern) {
             return Ok(Arc::clone(found));
         }
         let new = compile()?;
         let bytes = new.bytes.saturating_add(pattern.len());
         // The newest one is always kept.
-        if kept.patterns.len() >= PATTERNS_MAX
-            || kept.bytes.saturating_add(bytes) > PATTERNS_BYTES_MAX
+        if self.patterns.len() >= PATTERNS_MAX
+            || self.bytes.saturating_add(bytes) > PATTERNS_BYTES_MAX
         {
-            kept.patterns.clear();
-            kept.bytes = 0;
+            self.patterns.clear();
+            self.recent.fill(None);
+            self.bytes = 0;
         }
-        kept.bytes += bytes;
+        self.bytes += bytes;
         let new = Arc::new(new.pattern);
-        kept.patterns.insert(pattern.to_owned(), Arc::clone(&new));
+        self.patterns.insert(pattern.to_owned(), Arc::clone(&new));
         Ok(new)
     }
 }

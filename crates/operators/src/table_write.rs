@@ -8,6 +8,7 @@
 //! before any row of the batch is written.
 
 mod checks;
+mod encode;
 mod lower;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ mod tests;
 pub(crate) use lower::lower;
 
 use checks::RowChecks;
+use encode::append_encoded;
 use std::sync::Arc;
 use volley_connector::{BatchIndex, RowSink, TableWriter};
 use volley_error::Result;
@@ -35,6 +37,7 @@ const HELD_SHARE: usize = 8;
 /// rows. A sink that is dropped before leaves nothing behind.
 pub struct TableWrite {
     checks: RowChecks,
+    input: InputRows,
     place: Option<Place>,
     /// `None` once withdrawn.
     sink: Option<Box<dyn RowSink>>,
@@ -47,6 +50,15 @@ pub struct TableWrite {
     rows: i64,
     input_done: bool,
     complete: bool,
+}
+
+/// What comes in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InputRows {
+    /// The columns to write.
+    Plain,
+    /// What an [`Encode`](encode::Encode) of every driver made of them.
+    Encoded,
 }
 
 /// Where a driver's input is in the order of its source.
@@ -77,9 +89,15 @@ impl TableWrite {
         TableWrite { place: order.map(place), ..self }
     }
 
+    /// The operator for rows that are encoded.
+    fn of_encoded(self) -> TableWrite {
+        TableWrite { input: InputRows::Encoded, ..self }
+    }
+
     fn to_sink(sink: Box<dyn RowSink>, checks: RowChecks, reservation: Reservation) -> TableWrite {
         TableWrite {
             checks,
+            input: InputRows::Plain,
             place: None,
             sink: Some(sink),
             held_max: (reservation.pool().limit_bytes() / HELD_SHARE).min(HELD_MAX),
@@ -116,6 +134,11 @@ impl Operator for TableWrite {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         let Some(sink) = &mut self.sink else { return Ok(Step::Finished) };
+        if self.input == InputRows::Encoded
+            && let Some(batch) = self.pending.take()
+        {
+            self.rows += append_encoded(&batch, sink.as_mut())?;
+        }
         if let Some(batch) = self.pending.take() {
             let (rows, bytes) = first_rows(&batch)?;
             write(sink.as_mut(), &batch.slice(0, rows), bytes, &mut self.reservation)?;

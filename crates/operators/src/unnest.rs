@@ -46,8 +46,11 @@ struct Pending {
     row: usize,
     /// How many rows were made of it.
     made: u64,
+    /// The input row of each row made, if columns are replicated.
+    codes: Option<Vec<u32>>,
     /// The places of the rows made among what is made of their rows, from 1; 0 where nothing is.
-    places: Vec<i64>,
+    /// `None` if no reader needs them.
+    places: Option<Vec<i64>>,
 }
 
 impl Unnest {
@@ -83,42 +86,59 @@ impl Unnest {
 }
 
 impl Pending {
-    /// Makes the next rows, at most `batch_rows` of them; the row of the input for each. Rows of
-    /// which nothing is made count `least` times.
-    fn make(&mut self, batch_rows: usize, least: u64) -> Vec<u32> {
-        let mut codes = Vec::new();
-        while codes.len() < batch_rows {
+    /// Makes the next rows, at most `batch_rows` of them, and returns their number. Rows of which
+    /// nothing is made count `least` times.
+    fn make(&mut self, batch_rows: usize, least: u64) -> usize {
+        let mut made = 0;
+        while made < batch_rows {
             let Some(own) = self.counts.get(self.row).copied() else { break };
             let count = own.max(least);
             let left = count - self.made;
-            let rows = left.min((batch_rows - codes.len()) as u64) as usize;
+            let rows = left.min((batch_rows - made) as u64) as usize;
             if rows > 0 {
                 for generator in &mut self.generators {
                     generator.make(self.row, self.made, rows);
                 }
-                codes.resize(codes.len() + rows, self.row as u32);
-                let first = if own > 0 { self.made as i64 + 1 } else { 0 };
-                self.places.extend(first..first + rows as i64);
+                if let Some(codes) = &mut self.codes {
+                    codes.resize(codes.len() + rows, self.row as u32);
+                }
+                if let Some(places) = &mut self.places {
+                    let first = if own > 0 { self.made as i64 + 1 } else { 0 };
+                    places.extend(first..first + rows as i64);
+                }
                 self.made += rows as u64;
+                made += rows;
             }
             if self.made == count {
                 self.row += 1;
                 self.made = 0;
             }
         }
-        codes
+        made
     }
 
-    /// The ordinality of the rows made.
-    fn ordinality(&mut self) -> Vector {
-        let places = std::mem::take(&mut self.places);
-        let nulls = NullBuffer::from_iter(places.iter().map(|it| *it != 0));
-        Vector::native::<i64>(Type::BigInt, places, Some(nulls))
+    /// The columns of the rows that were made.
+    fn take(&mut self) -> Vec<Vector> {
+        let mut columns = match &mut self.codes {
+            Some(codes) => self.replicated.wrap(&std::mem::take(codes).into()).into_columns(),
+            None => Vec::new(),
+        };
+        for generator in &mut self.generators {
+            columns.extend(generator.take());
+        }
+        columns.extend(self.places.as_mut().map(|it| ordinality(std::mem::take(it))));
+        columns
     }
 
     fn is_done(&self) -> bool {
         self.row == self.counts.len()
     }
+}
+
+/// The column of places; 0 is null.
+fn ordinality(places: Vec<i64>) -> Vector {
+    let nulls = NullBuffer::from_iter(places.iter().map(|it| *it != 0));
+    Vector::native::<i64>(Type::BigInt, places, Some(nulls))
 }
 
 impl Operator for Unnest {
@@ -140,9 +160,15 @@ impl Operator for Unnest {
             generators = self.generators(&needed)?;
         }
         let replicated = (0..self.replicated.len()).collect::<Vec<_>>();
-        let replicated = needed.project(&replicated);
-        let places = Vec::new();
-        self.pending = Some(Pending { replicated, generators, counts, row: 0, made: 0, places });
+        self.pending = Some(Pending {
+            replicated: needed.project(&replicated),
+            generators,
+            counts,
+            row: 0,
+            made: 0,
+            codes: (!replicated.is_empty()).then(Vec::new),
+            places: self.ordinality.then(Vec::new),
+        });
         Ok(())
     }
 
@@ -153,16 +179,9 @@ impl Operator for Unnest {
 
     fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
         if let Some(pending) = &mut self.pending {
-            let codes = pending.make(self.batch_rows, self.least);
-            let rows = codes.len();
+            let rows = pending.make(self.batch_rows, self.least);
             if rows > 0 {
-                let replicated = pending.replicated.wrap(&codes.into());
-                let mut columns = replicated.into_columns();
-                for generator in &mut pending.generators {
-                    columns.extend(generator.take());
-                }
-                let ordinality = pending.ordinality();
-                columns.extend(Some(ordinality).filter(|_| self.ordinality));
+                let columns = pending.take();
                 if pending.is_done() {
                     self.pending = None;
                     self.charge.clear();

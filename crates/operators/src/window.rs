@@ -46,6 +46,7 @@ mod parts;
 mod pieces;
 mod places;
 mod range;
+mod row_number;
 mod run;
 mod running;
 mod spec;

@@ -39,8 +39,8 @@ pub(crate) struct LeafReader {
 
 /// A page with its levels decoded.
 struct LeafPage {
-    reps: Vec<u32>,
-    defs: Vec<u32>,
+    reps: EntryLevels,
+    defs: EntryLevels,
     /// Entries taken.
     at: usize,
     values: PageValues,
@@ -49,14 +49,107 @@ struct LeafPage {
 impl LeafPage {
     /// The rows that begin in what is left.
     fn rows_left(&self) -> usize {
-        self.reps.iter().skip(self.at).filter(|it| **it == 0).count()
+        match self.reps.each_from(self.at) {
+            None => self.reps.len - self.at,
+            Some(reps) => reps.iter().filter(|it| **it == 0).count(),
+        }
+    }
+
+    /// The number of entries left that belong to rows: those that have begun, and new ones until
+    /// `begun` is `rows`.
+    fn entries_of(&self, rows: usize, begun: &mut usize) -> Result<usize> {
+        let Some(reps) = self.reps.each_from(self.at) else {
+            let taken = (self.reps.len - self.at).min(rows - *begun);
+            *begun += taken;
+            return Ok(taken);
+        };
+        for (taken, rep) in reps.iter().enumerate() {
+            if *rep == 0 {
+                if *begun == rows {
+                    return Ok(taken);
+                }
+                *begun += 1;
+            } else if *begun == 0 {
+                return Err(corrupt("column begins within a row"));
+            }
+        }
+        Ok(reps.len())
+    }
+}
+
+/// The levels of entries.
+struct EntryLevels {
+    /// `None`: all entries have the level `usual`.
+    each: Option<Vec<u32>>,
+    usual: u32,
+    len: usize,
+}
+
+impl EntryLevels {
+    /// No levels yet, most of which will be `usual`.
+    fn new(usual: u32) -> EntryLevels {
+        EntryLevels { each: None, usual, len: 0 }
+    }
+
+    /// These levels; they are not kept if all are `usual`.
+    fn of(each: Vec<u32>, usual: u32) -> EntryLevels {
+        let len = each.len();
+        let is_usual = each.iter().fold(true, |all, it| all & (*it == usual));
+        EntryLevels { each: (!is_usual).then_some(each), usual, len }
+    }
+
+    /// `len` times the level `usual`.
+    fn repeated(usual: u32, len: usize) -> EntryLevels {
+        EntryLevels { each: None, usual, len }
+    }
+
+    fn each_from(&self, start: usize) -> Option<&[u32]> {
+        self.each.as_ref().map(|it| it.get(start..).unwrap_or_default())
+    }
+
+    /// Whether all entries have the usual level.
+    fn is_usual(&self) -> bool {
+        self.each.is_none()
+    }
+
+    fn get(&self, entry: usize) -> u32 {
+        match &self.each {
+            Some(each) => each.get(entry).copied().unwrap_or(self.usual),
+            None => self.usual,
+        }
+    }
+
+    /// How many of the entries `start..start + count` have this level.
+    fn count(&self, start: usize, count: usize, level: u32) -> usize {
+        match &self.each {
+            Some(each) => {
+                let part = each.get(start..start + count).unwrap_or_default();
+                part.iter().filter(|it| **it == level).count()
+            }
+            None if self.usual == level => count,
+            None => 0,
+        }
+    }
+
+    /// Appends the entries `start..start + count` of levels with the same usual one.
+    fn append(&mut self, other: &EntryLevels, start: usize, count: usize) {
+        if let Some(new) = &other.each {
+            let (usual, len) = (self.usual, self.len);
+            let each = self.each.get_or_insert_with(|| vec![usual; len]);
+            each.extend_from_slice(new.get(start..start + count).unwrap_or_default());
+        } else if let Some(each) = &mut self.each {
+            each.resize(each.len() + count, self.usual);
+        }
+        self.len += count;
     }
 }
 
 /// The entries of some rows.
 struct Entries {
-    reps: Vec<u32>,
-    defs: Vec<u32>,
+    /// The usual level is 0: an entry that begins a row.
+    reps: EntryLevels,
+    /// The usual level is the highest: an entry with a value.
+    defs: EntryLevels,
     /// The values that are not null.
     values: Vector,
 }
@@ -95,7 +188,7 @@ impl LeafReader {
         let leaf = self.pages.leaf.clone();
         let mut accumulator = Accumulator::new(&leaf);
         let (reps, defs) = self.rows(rows, Some(&mut accumulator))?;
-        let values = if defs.iter().any(|it| *it == u32::from(leaf.def_max)) {
+        let values = if defs.count(0, defs.len, u32::from(leaf.def_max)) > 0 {
             accumulator.finish(None)?
         } else {
             empty_values(&leaf)
@@ -124,12 +217,12 @@ impl LeafReader {
         &mut self,
         rows: usize,
         mut accumulator: Option<&mut Accumulator>,
-    ) -> Result<(Vec<u32>, Vec<u32>)> {
+    ) -> Result<(EntryLevels, EntryLevels)> {
         let def_max = u32::from(self.pages.leaf.def_max);
-        let (mut reps, mut defs, mut begun) = (Vec::new(), Vec::new(), 0);
+        let (mut reps, mut defs, mut begun) = (EntryLevels::new(0), EntryLevels::new(def_max), 0);
         self.pages.release();
         loop {
-            if self.page.as_ref().is_none_or(|it| it.at == it.reps.len()) {
+            if self.page.as_ref().is_none_or(|it| it.at == it.reps.len) {
                 // The last row ends with the column, or where the next page begins a row.
                 if begun == rows && self.at_end()? {
                     break;
@@ -137,27 +230,14 @@ impl LeafReader {
                 self.page = Some(load(&mut self.pages)?);
             }
             let Some(page) = &mut self.page else { break };
-            let rest = page.reps.get(page.at..).unwrap_or_default();
-            let mut taken = 0;
-            for rep in rest {
-                if *rep == 0 {
-                    if begun == rows {
-                        break;
-                    }
-                    begun += 1;
-                } else if begun == 0 {
-                    return Err(corrupt("column begins within a row"));
-                }
-                taken += 1;
-            }
-            let is_done = taken < rest.len();
-            let taken_defs = page.defs.get(page.at..page.at + taken).unwrap_or_default();
-            let values = taken_defs.iter().filter(|it| **it == def_max).count();
+            let taken = page.entries_of(rows, &mut begun)?;
+            let is_done = page.at + taken < page.reps.len;
+            let values = page.defs.count(page.at, taken, def_max);
             match &mut accumulator {
                 Some(accumulator) => {
                     self.pages.charge_entries(taken)?;
-                    reps.extend_from_slice(rest.get(..taken).unwrap_or_default());
-                    defs.extend_from_slice(taken_defs);
+                    reps.append(&page.reps, page.at, taken);
+                    defs.append(&page.defs, page.at, taken);
                     accumulator.append(&mut page.values, values)?;
                 }
                 None => {
@@ -185,22 +265,25 @@ fn load(pages: &mut Pages) -> Result<LeafPage> {
         if page.values == 0 {
             continue;
         }
-        let (mut reps, mut defs) = (Vec::new(), Vec::new());
-        match page.reps {
-            Some(mut levels) => levels.read(page.values, &mut reps)?,
-            None => reps.resize(page.values, 0),
-        }
-        match page.defs {
-            Some(mut levels) => levels.read(page.values, &mut defs)?,
-            None => defs.resize(page.values, u32::from(pages.leaf.def_max)),
-        }
         let (rep_max, def_max) = (pages.leaf.rep_max, pages.leaf.def_max);
-        let fits = |levels: &[u32], max: u16| levels.iter().all(|it| *it <= u32::from(max));
-        if !fits(&reps, rep_max) || !fits(&defs, def_max) {
-            return Err(corrupt("level beyond the schema's"));
-        }
-        let rows = reps.iter().filter(|it| **it == 0).count();
-        if pages.indexed_rows().is_some_and(|it| it != rows || reps.first() != Some(&0)) {
+        let read = |levels: Option<_>, usual: u32, max: u16| {
+            let Some(mut levels): Option<crate::levels::Levels> = levels else {
+                return Ok(EntryLevels::repeated(usual, page.values));
+            };
+            let mut each = Vec::new();
+            levels.read(page.values, &mut each)?;
+            if each.len() != page.values {
+                return Err(corrupt("fewer levels than entries"));
+            }
+            match each.iter().all(|it| *it <= u32::from(max)) {
+                true => Ok(EntryLevels::of(each, usual)),
+                false => Err(corrupt("level beyond the schema's")),
+            }
+        };
+        let reps = read(page.reps, 0, rep_max)?;
+        let defs = read(page.defs, def_max.into(), def_max)?;
+        let rows = reps.count(0, reps.len, 0);
+        if pages.indexed_rows().is_some_and(|it| it != rows || reps.get(0) != 0) {
             return Err(corrupt("page index that does not fit the pages"));
         }
         let values = PageValues::new(pages, page.encoding, page.bytes, page.values)?;
@@ -236,9 +319,8 @@ fn assemble<'a>(
             assemble_leaf(u32::from(leaf.def_max), first, place)
         }
         NodeKind::Row(children) => {
-            let nulls = slots(first, place).map(|def| def >= u32::from(node.def));
-            let nulls = null_buffer(nulls);
-            let len = slots(first, place).count();
+            let nulls = nulls_of(first, place, node);
+            let len = slot_count(first, place);
             let parts = children.iter().map(|child| assemble(child, leaves, place));
             let parts = parts.collect::<Result<Vec<_>>>()?;
             if parts.iter().any(|it| it.len() != len) {
@@ -248,7 +330,7 @@ fn assemble<'a>(
             Ok(Vector::flat(node.data_type.clone(), values, nulls))
         }
         NodeKind::List { element, element_def } => {
-            let nulls = null_buffer(slots(first, place).map(|def| def >= u32::from(node.def)));
+            let nulls = nulls_of(first, place, node);
             let inner = Place { rep: place.rep + 1, parent_def: u32::from(*element_def) };
             let (offsets, sizes) = list_bounds(first, place, inner)?;
             let elements = Arc::new(assemble(element, leaves, inner)?);
@@ -268,25 +350,68 @@ fn assemble<'a>(
 
 /// The definition level of each slot.
 fn slots(entries: &Entries, place: Place) -> impl Iterator<Item = u32> + '_ {
-    let levels = entries.reps.iter().zip(&entries.defs);
-    levels.filter(move |(rep, def)| place.has_slot(**rep, **def)).map(|(_, def)| *def)
+    let levels = (0..entries.reps.len).map(|it| (entries.reps.get(it), entries.defs.get(it)));
+    levels.filter(move |(rep, def)| place.has_slot(*rep, *def)).map(|(_, def)| def)
 }
 
-fn null_buffer(valid: impl Iterator<Item = bool>) -> Option<NullBuffer> {
+/// How many slots a node has.
+fn slot_count(entries: &Entries, place: Place) -> usize {
+    match entries.defs.is_usual() && entries.reps.is_usual() {
+        true => entries.reps.len,
+        false => slots(entries, place).count(),
+    }
+}
+
+/// The nulls of a row or a list.
+fn nulls_of(entries: &Entries, place: Place, node: &Node) -> Option<NullBuffer> {
+    // An entry with a value is within all nodes around it.
+    if entries.defs.is_usual() {
+        return None;
+    }
     let mut validity = Validity::default();
-    valid.for_each(|it| validity.push(it));
+    slots(entries, place).for_each(|def| validity.push(def >= u32::from(node.def)));
     validity.finish()
 }
 
 /// Where the elements of each slot begin, and how many there are.
 fn list_bounds(entries: &Entries, place: Place, inner: Place) -> Result<(Vec<i32>, Vec<i32>)> {
+    match (&entries.reps.each, entries.defs.is_usual()) {
+        (Some(reps), true) => full_list_bounds(reps, place, inner),
+        _ => any_list_bounds(entries, place, inner),
+    }
+}
+
+/// The bounds of lists none of which is null or empty: all entries are within an element, and the
+/// repetition levels alone tell where lists and elements begin.
+fn full_list_bounds(reps: &[u32], place: Place, inner: Place) -> Result<(Vec<i32>, Vec<i32>)> {
+    if reps.first().is_some_and(|it| *it > place.rep) {
+        return Err(corrupt("element outside of a list"));
+    }
+    let lists = reps.iter().filter(|it| **it <= place.rep).count();
+    let mut offsets = Vec::with_capacity(lists);
+    let mut total = 0usize;
+    for rep in reps {
+        if *rep <= place.rep {
+            offsets.push(total as i32);
+        }
+        total += usize::from(*rep <= inner.rep);
+    }
+    let end = i32::try_from(total).map_err(|_| corrupt("too many elements"))?;
+    let ends = offsets.iter().skip(1).chain([&end]);
+    let sizes = offsets.iter().zip(ends).map(|(start, end)| end - start).collect();
+    Ok((offsets, sizes))
+}
+
+/// The bounds of any lists.
+fn any_list_bounds(entries: &Entries, place: Place, inner: Place) -> Result<(Vec<i32>, Vec<i32>)> {
     let (mut offsets, mut sizes, mut total) = (Vec::new(), Vec::new(), 0);
-    for (rep, def) in entries.reps.iter().zip(&entries.defs) {
-        if place.has_slot(*rep, *def) {
+    for entry in 0..entries.reps.len {
+        let (rep, def) = (entries.reps.get(entry), entries.defs.get(entry));
+        if place.has_slot(rep, def) {
             offsets.push(total);
             sizes.push(0);
         }
-        if inner.has_slot(*rep, *def) {
+        if inner.has_slot(rep, def) {
             let size = sizes.last_mut().ok_or_else(|| corrupt("element outside of a list"))?;
             *size += 1;
             total = i32::checked_add(total, 1).ok_or_else(|| corrupt("too many elements"))?;
@@ -297,6 +422,9 @@ fn list_bounds(entries: &Entries, place: Place, inner: Place) -> Result<(Vec<i32
 
 fn assemble_leaf(def_max: u32, entries: &Entries, place: Place) -> Result<Vector> {
     let values = &entries.values;
+    if entries.defs.is_usual() && entries.reps.len == values.len() {
+        return Ok(values.clone());
+    }
     let (mut validity, mut codes, mut next) = (Validity::default(), Vec::new(), 0);
     for def in slots(entries, place) {
         let is_valid = def == def_max;
@@ -314,4 +442,67 @@ fn assemble_leaf(def_max: u32, entries: &Entries, place: Place) -> Result<Vector
         return Ok(Vector::nulls(values.data_type().clone(), codes.len()));
     }
     Ok(Vector::dictionary(codes.into(), Arc::new(values.clone()), validity.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(reps: &[u32], defs: &[u32], def_max: u32) -> Entries {
+        Entries {
+            reps: EntryLevels::of(reps.to_vec(), 0),
+            defs: EntryLevels::of(defs.to_vec(), def_max),
+            values: Vector::nulls(Type::BigInt, 0),
+        }
+    }
+
+    #[test]
+    fn levels_are_what_was_appended() {
+        let pages: [&[u32]; 5] = [&[2, 2], &[], &[2, 0, 1], &[2], &[1]];
+        let mut levels = EntryLevels::new(2);
+        let mut expected = Vec::new();
+        for page in pages {
+            levels.append(&EntryLevels::of(page.to_vec(), 2), 0, page.len());
+            expected.extend_from_slice(page);
+            assert_eq!(levels.is_usual(), expected.iter().all(|it| *it == 2));
+            let found: Vec<u32> = (0..levels.len).map(|it| levels.get(it)).collect();
+            assert_eq!(found, expected);
+            for level in 0..3 {
+                let count = expected.iter().filter(|it| **it == level).count();
+                assert_eq!(levels.count(0, expected.len(), level), count);
+            }
+        }
+        let mut part = EntryLevels::new(2);
+        part.append(&levels, 1, 3);
+        assert_eq!((0..part.len).map(|it| part.get(it)).collect::<Vec<_>>(), [2, 2, 0]);
+    }
+
+    #[test]
+    fn bounds_of_full_lists_equal_those_of_any() {
+        // Lists of lists, seen from outside and from within.
+        let places = [(0, 1), (1, 2)].map(|(outer, inner)| {
+            (Place { rep: outer, parent_def: 0 }, Place { rep: inner, parent_def: 1 })
+        });
+        for reps in [&[0][..], &[0, 0, 0], &[0, 1, 2, 0, 2, 2, 1], &[0, 2, 2, 2, 0, 1]] {
+            let entries = entries(reps, &vec![3; reps.len()], 3);
+            assert!(entries.defs.is_usual());
+            for (place, inner) in places {
+                let full = full_list_bounds(reps, place, inner).unwrap();
+                assert_eq!(full, any_list_bounds(&entries, place, inner).unwrap(), "{reps:?}");
+                assert_eq!(list_bounds(&entries, place, inner).unwrap(), full);
+            }
+        }
+        let (place, inner) = places[0];
+        assert!(full_list_bounds(&[1, 0], place, inner).is_err());
+        assert!(any_list_bounds(&entries(&[1, 0], &[3, 3], 3), place, inner).is_err());
+    }
+
+    #[test]
+    fn empty_lists_and_nulls_are_bounded_entry_by_entry() {
+        let (place, inner) = (Place { rep: 0, parent_def: 0 }, Place { rep: 1, parent_def: 2 });
+        // [1, 2], null, [], [3]
+        let entries = entries(&[0, 1, 0, 0, 0], &[2, 2, 0, 1, 2], 2);
+        let bounds = list_bounds(&entries, place, inner).unwrap();
+        assert_eq!(bounds, (vec![0, 2, 2, 2], vec![2, 0, 0, 1]));
+    }
 }

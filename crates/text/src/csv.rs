@@ -1,6 +1,7 @@
 //! CSV files.
 
 use crate::{
+    chunks::FileChunks,
     columns::{TextField, parses},
     csv_chunks::{CsvChunks, Origin},
     csv_decode::{CsvDecoder, CsvShape},
@@ -83,13 +84,14 @@ impl CsvFile {
     }
 
     /// The lines for several readers; `None`, when one has to read them all.
-    pub fn chunks(&self, pool: &Pool) -> Option<CsvChunks> {
-        CsvChunks::new(Origin {
+    pub fn chunks(&self, pool: &Pool) -> Option<FileChunks> {
+        let chunks = CsvChunks::new(Origin {
             file: Arc::clone(&self.file),
             options: Arc::clone(&self.options),
             shape: self.shape,
             pool: pool.clone(),
-        })
+        });
+        chunks.map(FileChunks::new)
     }
 
     /// How many readers of chunks have something to do, at most.
@@ -115,7 +117,7 @@ impl CsvFile {
     /// As [`CsvFile::read`].
     pub fn read_chunks(
         &self,
-        chunks: &Arc<CsvChunks>,
+        chunks: &Arc<FileChunks>,
         columns: &[usize],
         batch_rows: usize,
         pool: &Pool,

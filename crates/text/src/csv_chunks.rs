@@ -1,8 +1,13 @@
 //! Splits the lines of a CSV file into chunks, for several concurrent readers.
 
 use crate::{
-    csv::begin, csv_decode::CsvShape, csv_line_ends::LineEnds, csv_options::CsvReadOptions,
-    csv_split::Splitter, input::FileStream,
+    chunks::{Chunk, ChunkSource},
+    csv::begin,
+    csv_decode::CsvShape,
+    csv_line_ends::LineEnds,
+    csv_options::CsvReadOptions,
+    csv_split::Splitter,
+    input::FileStream,
 };
 use bytes::Bytes;
 use std::{
@@ -16,18 +21,8 @@ use volley_memory::{Pool, Reservation};
 
 /// The lines of a file that no reader has taken.
 #[derive(Debug)]
-pub struct CsvChunks {
+pub(crate) struct CsvChunks {
     state: Mutex<State>,
-}
-
-/// Whole lines.
-#[derive(Debug)]
-pub(crate) struct Chunk {
-    /// The number of the first line.
-    pub line: u64,
-    /// Chunks of a file are numbered from 0, in its order.
-    pub number: u32,
-    pub pieces: VecDeque<Bytes>,
 }
 
 /// What is read, and how.
@@ -66,9 +61,10 @@ impl CsvChunks {
         let ends = LineEnds::new(&origin.options.form, origin.shape.delimiter)?;
         Some(CsvChunks { state: Mutex::new(State::Closed(Box::new(origin), Box::new(ends))) })
     }
+}
 
-    /// Some lines, about as many as are read at once; `None` when all are taken. Errors come once.
-    pub(crate) fn next(&self) -> Result<Option<Chunk>> {
+impl ChunkSource for CsvChunks {
+    fn next(&self) -> Result<Option<Chunk>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = match mem::replace(&mut *state, State::Done) {
             State::Closed(origin, ends) => Box::new(Lines::open(&origin, *ends)?),
@@ -121,7 +117,7 @@ impl Lines {
         self.reservation.resize(self.rest.len())?;
         let number = self.taken;
         self.taken = number.saturating_add(1);
-        Ok((!pieces.is_empty()).then_some(Chunk { line, number, pieces }))
+        Ok((!pieces.is_empty()).then_some(Chunk { line, number, pieces, rest: None }))
     }
 }
 

@@ -17,6 +17,9 @@ pub struct CsvWriter<W: Write + Send> {
     value: String,
 }
 
+/// Bytes that are searched at once for characters that need quotes.
+const SPECIAL_BYTES: usize = 32;
+
 /// How fields look.
 struct Form {
     delimiter: char,
@@ -69,17 +72,35 @@ impl<W: Write + Send> CsvWriter<W> {
     /// I/O; what a lazy column's loader reports; cancelled.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
         let columns = batch.cells(&self.schema)?;
+        let is_bare = |it: &Cells| self.form.keeps_bare() && it.is_number_or_time();
+        let with_bare = |it: Cells| {
+            let is_bare = is_bare(&it);
+            (it, is_bare)
+        };
+        let columns: Vec<(Cells, bool)> = columns.into_iter().map(with_bare).collect();
         for row in 0..batch.rows() {
-            for (index, column) in columns.iter().enumerate() {
+            for (index, (column, is_bare)) in columns.iter().enumerate() {
                 if index > 0 {
                     self.lines.text.push(self.form.delimiter);
                 }
-                self.form.push_cell(&mut self.lines, column, row, &mut self.value)?;
+                match is_bare {
+                    true => self.form.push_bare(&mut self.lines, column, row)?,
+                    false => self.form.push_cell(&mut self.lines, column, row, &mut self.value)?,
+                }
             }
             self.lines.text.push('\n');
             self.lines.write_if_long()?;
         }
         self.lines.write()
+    }
+
+    /// Appends lines that another writer of the same columns and form wrote.
+    ///
+    /// # Errors
+    ///
+    /// I/O; cancelled.
+    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
+        self.lines.append(lines)
     }
 
     /// Gives the output back.
@@ -92,7 +113,34 @@ impl<W: Write + Send> CsvWriter<W> {
     }
 }
 
+impl CsvWriter<Vec<u8>> {
+    /// What was written since the last call.
+    pub fn take_written(&mut self) -> Vec<u8> {
+        self.lines.take_written()
+    }
+}
+
 impl Form {
+    /// Whether numbers and times never need quotes.
+    fn keeps_bare(&self) -> bool {
+        let is_written = |it: char| it.is_alphanumeric() || "-+.: ()".contains(it);
+        self.null.is_empty() && !is_written(self.delimiter) && !is_written(self.quote)
+    }
+
+    /// Appends a number or a time, which needs no quotes.
+    fn push_bare<W: Write>(
+        &self,
+        lines: &mut Gathered<W>,
+        column: &Cells,
+        row: usize,
+    ) -> Result<()> {
+        if column.is_null(row) {
+            return Ok(());
+        }
+        let (text, mut write) = lines.parts();
+        column.push_text(row, text, &mut write)
+    }
+
     fn push_cell<W: Write>(
         &self,
         lines: &mut Gathered<W>,
@@ -130,9 +178,8 @@ impl Form {
 
     /// Appends a field, quoted if it must be or `force`.
     fn push_text<W: Write>(&self, lines: &mut Gathered<W>, text: &str, force: bool) -> Result<()> {
-        let special = [self.delimiter, self.quote, '\n', '\r', '\'', '"'];
         let is_padded = text.starts_with(' ') || text.ends_with(' ');
-        if force || is_padded || text.contains(special) {
+        if force || is_padded || self.is_special(text) {
             lines.text.push(self.quote);
             self.push_quoted(lines, text)?;
             lines.text.push(self.quote);
@@ -142,6 +189,22 @@ impl Form {
             lines.text.push_str(it);
             lines.write_if_long()
         })
+    }
+
+    /// Whether a character of the text needs quotes around it.
+    fn is_special(&self, text: &str) -> bool {
+        let special = [self.delimiter, self.quote, '\n', '\r', '\'', '"'];
+        if !special.iter().all(char::is_ascii) {
+            return text.contains(special);
+        }
+        let special = special.map(|it| it as u8);
+        // Without a branch for each byte.
+        let in_chunk = |bytes: &[u8]| {
+            bytes.iter().fold(false, |found, byte| {
+                special.iter().fold(found, |found, it| found | (it == byte))
+            })
+        };
+        text.as_bytes().chunks(SPECIAL_BYTES).any(in_chunk)
     }
 
     /// Appends what stands between quotes.
@@ -174,6 +237,12 @@ impl<W: Write> Gathered<W> {
         write_piece(output, name, &mut self.text)
     }
 
+    /// Writes bytes that are complete lines, after the text.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write()?;
+        self.output.write_all(bytes).map_err(|it| Error::io(self.name, it))
+    }
+
     /// What takes text that is as long as a piece.
     pub(crate) fn parts(&mut self) -> (&mut String, impl FnMut(&mut String) -> Result<()>) {
         let (output, name) = (&mut self.output, self.name);
@@ -185,6 +254,12 @@ impl<W: Write> Gathered<W> {
         self.write()?;
         self.output.flush().map_err(|it| Error::io(self.name, it))?;
         Ok(self.output)
+    }
+}
+
+impl Gathered<Vec<u8>> {
+    pub(crate) fn take_written(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
     }
 }
 
@@ -253,6 +328,53 @@ mod tests {
         let list = |it: &[i64]| Value::Array(it.iter().map(|it| Value::BigInt(*it)).collect());
         check(Type::array(Type::BigInt), list(&[1]), "", "[1]");
         check(Type::array(Type::BigInt), list(&[1, 2]), "", "\"[1, 2]\"");
+    }
+
+    #[test]
+    fn numbers_and_times_are_written_as_with_quotes_where_needed() {
+        let values = [
+            (Type::BigInt, Value::BigInt(i64::MIN)),
+            (Type::Integer, Value::Integer(-7)),
+            (Type::SmallInt, Value::SmallInt(3)),
+            (Type::HugeInt, Value::HugeInt(i128::MAX)),
+            (Type::Double, Value::Double(f64::NAN)),
+            (Type::Double, Value::Double(-0.0)),
+            (Type::Double, Value::Double(1e300)),
+            (Type::Decimal { precision: 12, scale: 2 }, Value::Decimal(-5)),
+            (Type::Decimal { precision: 30, scale: 2 }, Value::Decimal(12_345)),
+            (Type::Date, Value::Date(-800_000)),
+            (Type::Timestamp, Value::Timestamp(1_500_000)),
+            (Type::Boolean, Value::Boolean(true)),
+        ];
+        for (data_type, value) in values {
+            let flat = Vector::from_values(data_type.clone(), &[value.clone(), Value::Null]);
+            let constant = Vector::constant(data_type.clone(), &value, 2);
+            for column in [flat, constant] {
+                let bare = written(vec![column.clone()], 2, "").bytes;
+                // A text for NULL makes the writer look at each value.
+                let checked = written(vec![column], 2, "none").bytes;
+                let checked = String::from_utf8(checked).unwrap().replace("none", "");
+                assert_eq!(String::from_utf8(bare).unwrap(), checked, "{data_type}");
+            }
+        }
+        let form = |delimiter, quote, null: &str| Form { delimiter, quote, null: null.into() };
+        assert!(form(',', '"', "").keeps_bare() && form('\t', '\'', "").keeps_bare());
+        assert!(!form(',', '"', "7").keeps_bare() && !form('-', '"', "").keeps_bare());
+        assert!(!form('1', '"', "").keeps_bare() && !form(';', 'e', "").keeps_bare());
+    }
+
+    #[test]
+    fn special_characters_are_found_anywhere() {
+        for delimiter in [',', 'é'] {
+            let form = Form { delimiter, quote: '"', null: String::new() };
+            for length in [0, 1, 31, 32, 33, 100] {
+                let plain = "x".repeat(length);
+                assert!(!form.is_special(&plain));
+                for special in [delimiter, '"', '\'', '\n', '\r'] {
+                    assert!(form.is_special(&format!("{plain}{special}{plain}")), "{special:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The input of a text reader: its own file, or chunks of a file that several readers share.
 
-use crate::{csv_chunks::CsvChunks, input::FileStream};
+use crate::{chunks::FileChunks, input::FileStream};
 use bytes::Bytes;
 use std::{collections::VecDeque, sync::Arc};
 use volley_error::Result;
@@ -9,9 +9,11 @@ use volley_error::Result;
 pub(crate) enum Feed {
     Stream(Box<FileStream>),
     Chunks {
-        chunks: Arc<CsvChunks>,
+        chunks: Arc<FileChunks>,
         /// Of the chunk that is read.
         pieces: VecDeque<Bytes>,
+        /// What belongs to it behind these.
+        rest: Option<Box<FileStream>>,
         /// Its number.
         number: u32,
         /// Bytes consumed so far.
@@ -21,19 +23,22 @@ pub(crate) enum Feed {
 
 impl Feed {
     /// Takes what other readers of `chunks` do not.
-    pub fn chunks(chunks: &Arc<CsvChunks>) -> Feed {
+    pub fn chunks(chunks: &Arc<FileChunks>) -> Feed {
         let (chunks, pieces) = (Arc::clone(chunks), VecDeque::new());
-        Feed::Chunks { chunks, pieces, number: 0, position: 0 }
+        Feed::Chunks { chunks, pieces, rest: None, number: 0, position: 0 }
     }
 
     /// Makes sure that something is there, unless it is the end; the number of the line that it
     /// begins with, when it does not go on where the bytes before ended.
     pub fn advance(&mut self) -> Result<Option<u64>> {
         match self {
-            Feed::Chunks { chunks, pieces, number, .. } if pieces.is_empty() => {
+            Feed::Chunks { pieces, rest: Some(rest), .. } if pieces.is_empty() => {
+                rest.fill().map(|_| None)
+            }
+            Feed::Chunks { chunks, pieces, rest, number, .. } if pieces.is_empty() => {
                 let Some(chunk) = chunks.next()? else { return Ok(None) };
                 *number = chunk.number;
-                *pieces = chunk.pieces;
+                (*pieces, *rest) = (chunk.pieces, chunk.rest);
                 Ok(Some(chunk.line))
             }
             Feed::Chunks { .. } => Ok(None),
@@ -51,14 +56,18 @@ impl Feed {
 
     /// Whether a chunk is read to its end.
     pub fn ends_chunk(&self) -> bool {
-        matches!(self, Feed::Chunks { pieces, .. } if pieces.is_empty())
+        matches!(self, Feed::Chunks { pieces, rest: None, .. } if pieces.is_empty())
     }
 
     /// What is there; empty at the end.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Feed::Stream(stream) => stream.bytes(),
-            Feed::Chunks { pieces, .. } => pieces.front().map_or(&[], |it| it),
+            Feed::Chunks { pieces, rest, .. } => match (pieces.front(), rest) {
+                (Some(piece), _) => piece,
+                (None, Some(rest)) => rest.bytes(),
+                (None, None) => &[],
+            },
         }
     }
 
@@ -66,7 +75,10 @@ impl Feed {
     pub fn held_bytes(&self) -> usize {
         match self {
             Feed::Stream(stream) => stream.bytes().len(),
-            Feed::Chunks { pieces, .. } => pieces.iter().map(Bytes::len).sum(),
+            Feed::Chunks { pieces, rest, .. } => {
+                let rest = rest.as_ref().map_or(0, |it| it.bytes().len());
+                pieces.iter().map(Bytes::len).sum::<usize>() + rest
+            }
         }
     }
 
@@ -74,8 +86,12 @@ impl Feed {
     pub fn consume(&mut self, count: usize) {
         match self {
             Feed::Stream(stream) => stream.consume(count),
-            Feed::Chunks { pieces, position, .. } => {
-                let Some(piece) = pieces.front_mut() else { return };
+            Feed::Chunks { pieces, rest, position, .. } => {
+                let Some(piece) = pieces.front_mut() else {
+                    *position += count as u64;
+                    rest.iter_mut().for_each(|it| it.consume(count));
+                    return;
+                };
                 *position += piece.split_to(count.min(piece.len())).len() as u64;
                 if piece.is_empty() {
                     pieces.pop_front();

@@ -1,9 +1,12 @@
 //! Files of JSON objects: one per line, concatenated, or in an array.
 
 use crate::{
+    chunks::FileChunks,
     columns::{TextField, parses},
     feed::Feed,
-    input::{Compression, FileStream},
+    input::{Compression, FileStream, READ_BYTES},
+    json_chunks::{JsonChunks, JsonOrigin},
+    json_count::ObjectCounter,
     json_sample::JsonSample,
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
@@ -111,19 +114,60 @@ impl JsonFile {
         &self.columns.schema
     }
 
+    /// The objects for several readers.
+    pub fn chunks(&self, pool: &Pool) -> FileChunks {
+        FileChunks::new(JsonChunks::new(JsonOrigin {
+            file: Arc::clone(&self.file),
+            options: Arc::clone(&self.options),
+            pool: pool.clone(),
+        }))
+    }
+
+    /// How many readers of chunks have something to do, at most.
+    pub fn chunks_max(&self) -> u64 {
+        self.file.size_bytes().div_ceil(READ_BYTES)
+    }
+
     /// Reads the columns at `columns`, in batches of at most `batch_rows` rows.
     ///
     /// # Errors
     ///
     /// Internal, if there is no such column.
     pub fn read(&self, columns: &[usize], batch_rows: usize, pool: &Pool) -> Result<TextReader> {
-        let decoder = self.decoder(columns, batch_rows)?;
-        let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
-        let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
         let stream = begin(&self.file, &self.options, pool);
         let stream = stream.map_err(|it| it.at("file", self.path()))?;
-        let stream = Feed::Stream(Box::new(stream));
-        Ok(TextReader::new(stream, Kind::Json(Box::new(decoder)), fields, self.path(), pool))
+        self.reader(Feed::Stream(Box::new(stream)), columns, batch_rows, pool)
+    }
+
+    /// As [`JsonFile::read`], of the objects that other readers of `chunks` do not take.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonFile::read`].
+    pub fn read_chunks(
+        &self,
+        chunks: &Arc<FileChunks>,
+        columns: &[usize],
+        batch_rows: usize,
+        pool: &Pool,
+    ) -> Result<TextReader> {
+        self.reader(Feed::chunks(chunks), columns, batch_rows, pool)
+    }
+
+    fn reader(
+        &self,
+        feed: Feed,
+        columns: &[usize],
+        batch_rows: usize,
+        pool: &Pool,
+    ) -> Result<TextReader> {
+        let kind = match columns.is_empty() {
+            true => Kind::JsonCount(ObjectCounter::new(batch_rows)),
+            false => Kind::Json(Box::new(self.decoder(columns, batch_rows)?)),
+        };
+        let fields = columns.iter().map(|it| self.field(*it)).collect::<Option<Vec<_>>>();
+        let fields = fields.ok_or_else(|| Error::internal("no such column"))?;
+        Ok(TextReader::new(feed, kind, fields, self.path(), pool))
     }
 
     fn field(&self, index: usize) -> Option<TextField> {
@@ -239,7 +283,7 @@ fn arrow_of(read_type: &Type) -> ArrowType {
 }
 
 /// A file from its first object on.
-fn begin(
+pub(crate) fn begin(
     file: &Arc<dyn RandomAccessFile>,
     options: &JsonReadOptions,
     pool: &Pool,

@@ -57,6 +57,15 @@ impl<W: Write + Send> JsonWriter<W> {
         Ok(())
     }
 
+    /// Appends lines that another writer of the same columns wrote.
+    ///
+    /// # Errors
+    ///
+    /// I/O; cancelled.
+    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
+        self.lines.append(lines)
+    }
+
     /// Gives the output back.
     ///
     /// # Errors
@@ -64,6 +73,13 @@ impl<W: Write + Send> JsonWriter<W> {
     /// I/O.
     pub fn finish(self) -> Result<W> {
         self.lines.finish()
+    }
+}
+
+impl JsonWriter<Vec<u8>> {
+    /// What was written since the last call.
+    pub fn take_written(&mut self) -> Vec<u8> {
+        self.lines.take_written()
     }
 }
 

@@ -14,6 +14,7 @@ mod text_type;
 mod json_array;
 mod zstd_stream;
 mod input;
+mod chunks;
 mod columns;
 mod csv_options;
 mod csv_split;
@@ -30,14 +31,16 @@ mod csv_writer;
 mod json_shape;
 mod json_sample;
 mod json;
+mod json_chunks;
+mod json_count;
 mod json_writer;
 mod feed;
 mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use chunks::FileChunks;
 pub use csv::CsvFile;
-pub use csv_chunks::CsvChunks;
 pub use csv_options::{CsvForm, CsvReadOptions, NO_DELIMITER, NewLine};
 pub use csv_rows::CsvRows;
 pub use csv_writer::CsvWriter;

@@ -5,6 +5,7 @@ use crate::{
     csv_decode::{CsvDecoder, TextRows},
     csv_options::CsvReadOptions,
     feed::Feed,
+    json_count::ObjectCounter,
     text_type::TextFormats,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -62,6 +63,8 @@ pub struct TextReader {
 pub(crate) enum Kind {
     Csv(Box<CsvDecoder>, Arc<CsvReadOptions>),
     Json(Box<arrow_json::reader::Decoder>),
+    /// JSON without columns.
+    JsonCount(ObjectCounter),
 }
 
 impl TextReader {
@@ -141,40 +144,67 @@ impl TextReader {
                     self.held_bytes + decoded >= JSON_BATCH_BYTES && !decoder.has_partial_record();
                 (decoded, offered == 0 || decoded < bytes.len() || is_large)
             }
+            Kind::JsonCount(counter) => {
+                self.reservation.resize(held)?;
+                let counted = counter.decode(bytes)?;
+                (counted, offered == 0 || counter.is_full())
+            }
         };
         self.feed.consume(decoded);
-        self.held_bytes += decoded;
+        // What is counted is not held.
+        if !matches!(self.kind, Kind::JsonCount(_)) {
+            self.held_bytes += decoded;
+        }
         if !is_full {
             return Ok(TextStep::Progress);
         }
-        (self.held_bytes, self.held_values) = (0, 0);
+        Ok(match self.flush()? {
+            Flushed::Nothing => TextStep::End,
+            Flushed::Rows(batch) if batch.rows() == 0 => TextStep::Progress,
+            Flushed::Rows(batch) => TextStep::Batch(batch),
+        })
+    }
+}
+
+/// What a decoder held.
+enum Flushed {
+    /// No row.
+    Nothing,
+    /// A batch; of rows that do not fit, it may have none.
+    Rows(Batch),
+}
+
+impl TextReader {
+    /// The rows of a chunk that was read: a batch has rows of one chunk.
+    fn end_chunk(&mut self) -> Result<Option<Batch>> {
+        Ok(match self.flush()? {
+            Flushed::Rows(batch) if batch.rows() > 0 => Some(batch),
+            _ => None,
+        })
+    }
+
+    /// The rows that the decoder holds.
+    fn flush(&mut self) -> Result<Flushed> {
         let batch = match &mut self.kind {
             Kind::Csv(decoder, options) => {
-                let Some(rows) = decoder.flush() else { return Ok(TextStep::End) };
+                let Some(rows) = decoder.flush() else { return Ok(Flushed::Nothing) };
                 let batch = csv_batch(&rows, &self.fields, options)?;
                 self.reservation.resize(batch.retained_bytes())?;
                 batch
             }
             Kind::Json(decoder) => {
                 let records = decoder.flush().map_err(from_arrow_error)?;
-                let Some(records) = records else { return Ok(TextStep::End) };
+                let Some(records) = records else { return Ok(Flushed::Nothing) };
                 self.reservation.resize(records.get_array_memory_size())?;
                 json_batch(&records, &self.fields)?
             }
+            Kind::JsonCount(counter) => match counter.flush()? {
+                0 => return Ok(Flushed::Nothing),
+                rows => Batch::new(Vec::new(), rows),
+            },
         };
-        Ok(if batch.rows() == 0 { TextStep::Progress } else { TextStep::Batch(batch) })
-    }
-}
-
-impl TextReader {
-    /// The rows of a chunk that was read: a batch has rows of one chunk.
-    fn end_chunk(&mut self) -> Result<Option<Batch>> {
-        let Kind::Csv(decoder, options) = &mut self.kind else { return Ok(None) };
-        let Some(rows) = decoder.flush() else { return Ok(None) };
         (self.held_bytes, self.held_values) = (0, 0);
-        let batch = csv_batch(&rows, &self.fields, options)?;
-        self.reservation.resize(batch.retained_bytes())?;
-        Ok((batch.rows() > 0).then_some(batch))
+        Ok(Flushed::Rows(batch))
     }
 }
 

@@ -82,6 +82,9 @@ impl Batch {
         if rows.is_all() {
             return self.clone();
         }
+        if self.columns.is_empty() {
+            return Batch { columns: Vec::new(), rows: rows.count() };
+        }
         let codes: ScalarBuffer<u32> = rows.to_indices().into();
         self.wrap(&codes)
     }

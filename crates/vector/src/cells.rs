@@ -22,7 +22,10 @@ use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_types::{
     Field, Schema, Type, Value,
-    text::{has_own_quotes, push_binary, push_field_name, push_quoted_where_needed, push_value},
+    text::{
+        has_own_quotes, push_binary, push_date, push_decimal, push_f64, push_field_name, push_i64,
+        push_quoted_where_needed, push_timestamp, push_value,
+    },
 };
 
 /// The number of bytes from which on text is passed to `full`.
@@ -232,12 +235,39 @@ impl Cells {
 
     /// Appends a cell that is neither NULL nor nested, whole.
     fn push_plain(&self, row: usize, text: &mut String) -> Result<()> {
+        if self.push_typed(row, text) {
+            return Ok(());
+        }
         match (self.text(row), self.bytes(row)) {
             (Some(it), _) => text.push_str(it),
             (_, Some(it)) => push_binary(text, it),
             _ => push_value(text, &self.plain(row)?, &self.data_type),
         }
         Ok(())
+    }
+
+    /// Appends a cell of the most frequent types without a [`Value`] in between; false for others.
+    fn push_typed(&self, row: usize, text: &mut String) -> bool {
+        let index = self.decoded.index(row);
+        match (self.decoded.values(), &self.data_type) {
+            (Values::I64(values), Type::BigInt) => push_i64(text, values[index]),
+            (Values::I32(values), Type::Integer) => push_i64(text, values[index].into()),
+            (Values::F64(values), Type::Double) => push_f64(text, values[index]),
+            (Values::I64(values), Type::Decimal { precision, scale }) => {
+                push_decimal(text, values[index].into(), *precision, *scale);
+            }
+            (Values::I32(values), Type::Date) => push_date(text, values[index]),
+            (Values::I64(values), Type::Timestamp) => push_timestamp(text, values[index]),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether cells are written from letters, digits, signs, points, colons and blanks within, so
+    /// that no quote is needed next to other delimiters.
+    pub fn is_number_or_time(&self) -> bool {
+        self.data_type.is_numeric()
+            || matches!(self.data_type, Type::Date | Type::Time | Type::Timestamp | Type::Boolean)
     }
 
     /// The value of a cell that is not nested.

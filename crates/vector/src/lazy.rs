@@ -187,12 +187,8 @@ impl Loader for WrappedLoader {
         if wanted.is_sorted_by(|a, b| a < b) {
             return self.inner.run_loader(Some(&wanted));
         }
-        let mut distinct = wanted.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let (distinct, codes) = ranked(&wanted).unwrap_or_else(|| sorted(&wanted));
         let base = self.inner.run_loader(Some(&distinct))?;
-        let codes: Vec<u32> =
-            wanted.iter().map(|row| distinct.partition_point(|it| it < row) as u32).collect();
         Ok(base.wrap(&codes.into(), &mut Vec::new()))
     }
 
@@ -215,11 +211,76 @@ impl Loader for WrappedLoader {
     }
 }
 
+/// The distinct rows, ascending, and for each row its position among them; by sorting.
+fn sorted(rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut distinct = rows.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let position = |row: &u32| distinct.partition_point(|it| it < row) as u32;
+    let codes = rows.iter().map(position).collect();
+    (distinct, codes)
+}
+
+/// As [`sorted`], by counting bits: linear in the greatest row. `None` if that is much greater than
+/// the number of rows.
+fn ranked(rows: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
+    /// Words of the bitmap for each row, at most.
+    const WORDS_PER_ROW: usize = 4;
+    let words = *rows.iter().max()? as usize / 64 + 1;
+    if words > rows.len().saturating_mul(WORDS_PER_ROW) {
+        return None;
+    }
+    let mut bits = vec![0u64; words];
+    for row in rows {
+        bits[*row as usize / 64] |= 1 << (row % 64);
+    }
+    let mut distinct = Vec::with_capacity(rows.len());
+    // How many bits are set before each word.
+    let mut before = Vec::with_capacity(words);
+    for (index, word) in bits.iter().enumerate() {
+        before.push(distinct.len() as u32);
+        let mut left = *word;
+        while left != 0 {
+            distinct.push(index as u32 * 64 + left.trailing_zeros());
+            left &= left - 1;
+        }
+    }
+    let code = |row: &u32| {
+        let (index, below) = (*row as usize / 64, (1u64 << (row % 64)) - 1);
+        before[index] + (bits[index] & below).count_ones()
+    };
+    Some((distinct, rows.iter().map(code).collect()))
+}
+
 impl fmt::Debug for Lazy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.get() {
             Some(vector) => write!(f, "Lazy({vector:?})"),
             None => f.write_str("Lazy(not loaded)"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_by_bits_equal_those_by_sorting() {
+        let step = |len: u32, by: u32| (0..len).map(|it| it * by % len).collect::<Vec<u32>>();
+        // As of a LEFT join: matched rows, then the others.
+        let halves = (0..1000).step_by(2).chain((1..1000).step_by(2)).collect();
+        let cases: [Vec<u32>; 6] =
+            [vec![0], vec![5, 5, 5], vec![200, 3, 64, 63, 3], step(64, 7), step(1000, 37), halves];
+        for rows in cases {
+            assert_eq!(ranked(&rows), Some(sorted(&rows)), "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn few_rows_far_apart_are_sorted() {
+        assert!(ranked(&[1_000_000, 3]).is_none());
+        assert!(ranked(&[]).is_none());
+        assert_eq!(sorted(&[9, 3, 9]), (vec![3, 9], vec![1, 0, 1]));
     }
 }

@@ -120,7 +120,7 @@ impl Source for TextSource {
         let Some(conjuncts) = &mut self.conjuncts else {
             return Ok(SourceStep::Batch(batch.project(&self.columns)));
         };
-        let selected = conjuncts.select(batch.project(conjuncts.columns()))?.rows;
+        let selected = conjuncts.select_rows(batch.project(conjuncts.columns()))?;
         if selected.is_empty() {
             return Ok(SourceStep::Progress);
         }

@@ -156,14 +156,20 @@ impl Left {
     }
 
     fn finish(mut self) -> Result<Selected> {
+        let rows = self.selected_rows();
         self.compact()?;
-        let rows = match self.positions {
-            Some(positions) => {
-                Rows::from_indices(self.total, positions.iter().map(|it| *it as usize))
-            }
-            None => self.rows,
-        };
         Ok(Selected { rows, columns: self.batch })
+    }
+
+    /// The rows that are left, of the batch that came.
+    fn selected_rows(&self) -> Rows {
+        let Some(positions) = &self.positions else { return self.rows.clone() };
+        let mut words = vec![0u64; self.total.div_ceil(64)];
+        self.rows.for_each(|row| {
+            let position = positions[row] as usize;
+            words[position / 64] |= 1 << (position % 64);
+        });
+        Rows::from_words(words, self.total)
     }
 }
 
@@ -294,6 +300,19 @@ impl Conjuncts {
     ///
     /// An error of a row that was evaluated; what a lazy column's loader reports.
     pub fn select(&mut self, batch: Batch) -> Result<Selected> {
+        self.rows_left(batch)?.finish()
+    }
+
+    /// As [`Conjuncts::select`], without the columns: the rows that are left need no indices.
+    ///
+    /// # Errors
+    ///
+    /// As [`Conjuncts::select`].
+    pub fn select_rows(&mut self, batch: Batch) -> Result<Rows> {
+        Ok(self.rows_left(batch)?.selected_rows())
+    }
+
+    fn rows_left(&mut self, batch: Batch) -> Result<Left> {
         let total = batch.rows();
         let mut left = Left { batch, total, positions: None, rows: Rows::all(total) };
         let mut next = 0;
@@ -307,7 +326,7 @@ impl Conjuncts {
         if self.conjuncts.len() > 1 && self.batches.is_multiple_of(BATCHES_PER_ORDER) {
             self.reorder();
         }
-        left.finish()
+        Ok(left)
     }
 
     /// Tests the conjuncts from `next` on, until one would better see fewer rows; where to go on.
@@ -444,6 +463,28 @@ mod tests {
         assert_eq!(column.to_values().unwrap(), expected.to_values().unwrap());
         assert_eq!(*loads.lock().unwrap(), [Some(left.clone()), Some(left)]);
         assert_eq!(conjuncts.dropped().by_joins, 100 - found.len() as u64);
+    }
+
+    #[test]
+    fn rows_alone_are_those_that_come_with_columns() {
+        // One that is left whole, one that is compacted, and one of which a row is left.
+        for limits in [[99, 99], [60, 70], [9, 60], [5, 0]] {
+            for rows in [0, 1, 3, 64, 100] {
+                let lazy = |values: Vec<i64>| {
+                    let rows = values.len();
+                    Vector::lazy(Type::BigInt, rows, Box::new(Recording(values, Arc::default())))
+                };
+                let batch = || {
+                    Batch::new(vec![lazy(numbers(rows)), lazy((0..rows).collect())], rows as usize)
+                };
+                let mut conjuncts = Conjuncts::new(spec(&limits)).unwrap().unwrap();
+                let selected = conjuncts.select(batch()).unwrap();
+                let alone = conjuncts.select_rows(batch()).unwrap();
+                assert_eq!(alone.to_indices(), selected.rows.to_indices(), "{limits:?} {rows}");
+                assert_eq!(alone.len(), rows as usize);
+                assert_eq!(selected.columns.rows(), alone.count());
+            }
+        }
     }
 
     #[test]

@@ -46,28 +46,66 @@ fn partial_type() -> Type {
 #[derive(Clone)]
 struct Joined {
     text: String,
-    separator: String,
+    separator: Separator,
+}
+
+/// Most separators are short, and are stored without an allocation for each group.
+#[derive(Clone)]
+enum Separator {
+    Short { bytes: [u8; SHORT_BYTES], len: u8 },
+    Long(Box<str>),
+}
+
+/// With these, a separator takes 24 bytes.
+const SHORT_BYTES: usize = 22;
+
+impl Separator {
+    fn new(text: &str) -> Separator {
+        let mut bytes = [0; SHORT_BYTES];
+        match bytes.get_mut(..text.len()) {
+            Some(start) => {
+                start.copy_from_slice(text.as_bytes());
+                Separator::Short { bytes, len: text.len() as u8 }
+            }
+            None => Separator::Long(text.into()),
+        }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Separator::Short { bytes, len } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Separator::Long(text) => text.as_bytes(),
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Separator::Short { .. } => 0,
+            Separator::Long(text) => text.len(),
+        }
+    }
 }
 
 struct StringAgg;
 
 impl StringAgg {
-    fn push(state: &mut Option<Box<Joined>>, text: &str, separator: &str) {
+    fn push(state: &mut Option<Joined>, text: &str, separator: &str) {
         match state {
             Some(joined) => {
+                joined.text.reserve(separator.len() + text.len());
                 joined.text.push_str(separator);
                 joined.text.push_str(text);
             }
             None => {
-                let (text, separator) = (text.to_owned(), separator.to_owned());
-                *state = Some(Box::new(Joined { text, separator }));
+                let (text, separator) = (text.to_owned(), Separator::new(separator));
+                *state = Some(Joined { text, separator });
             }
         }
     }
 }
 
 impl TypedAggregate for StringAgg {
-    type State = Option<Box<Joined>>;
+    type State = Option<Joined>;
     type Input<'a> = (&'a Decoded<'a>, Option<&'a Decoded<'a>>);
     type Partial<'a> = (&'a StringValues, &'a StringValues);
 
@@ -121,10 +159,13 @@ impl TypedAggregate for StringAgg {
 
     fn partial(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector> {
         let mut separators = StringBuilder::with_capacity(states.len());
+        let mut present = PRESENT.to_string().into_bytes();
         for slot in 0..states.len() {
             match states.get(slot) {
                 Some(joined) => {
-                    separators.push(format!("{PRESENT}{}", joined.separator).as_bytes())
+                    present.truncate(PRESENT.len_utf8());
+                    present.extend_from_slice(joined.separator.as_bytes());
+                    separators.push(&present);
                 }
                 None => separators.push_empty(),
             }
@@ -139,8 +180,8 @@ impl TypedAggregate for StringAgg {
     }
 
     fn outside_bytes(&self, state: &Self::State) -> usize {
-        let heap = |it: &Joined| it.text.capacity() + it.separator.capacity() + size_of::<Joined>();
-        state.as_deref().map_or(0, heap)
+        let heap = |it: &Joined| it.text.capacity() + it.separator.heap_bytes();
+        state.as_ref().map_or(0, heap)
     }
 }
 
@@ -148,10 +189,10 @@ impl TypedAggregate for StringAgg {
 const PRESENT: char = '+';
 
 /// The texts, which leave their states where they are long; null for empty groups.
-fn text_column(states: &mut TypedSlots<'_, Option<Box<Joined>>>) -> Result<Vector> {
+fn text_column(states: &mut TypedSlots<'_, Option<Joined>>) -> Result<Vector> {
     let mut texts = TextColumn::with_capacity("string_agg", states.len());
     for slot in 0..states.len() {
-        match states.get(slot).as_deref_mut() {
+        match states.get(slot).as_mut() {
             Some(joined) => texts.push(&mut joined.text)?,
             None => texts.push_null(),
         }
@@ -223,5 +264,40 @@ impl TextColumn {
         moved.extend(copied.finish_with_views(Vec::new()).buffers.iter().cloned());
         let strings = StringValues::new(views.into(), moved.into());
         Vector::strings(data_type, strings, Some(NullBuffer::from(valid)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_of_any_length_are_kept() {
+        let long = "é".repeat(40);
+        for (text, is_short) in [
+            ("", true),
+            (",", true),
+            ("é-é", true),
+            (&long[..22], true),
+            (&long[..24], false),
+            (&long, false),
+        ] {
+            let separator = Separator::new(text);
+            assert_eq!(separator.as_bytes(), text.as_bytes());
+            assert_eq!(matches!(separator, Separator::Short { .. }), is_short, "{text}");
+            assert_eq!(separator.heap_bytes(), if is_short { 0 } else { text.len() });
+        }
+        assert_eq!(size_of::<Option<Joined>>(), 48);
+    }
+
+    #[test]
+    fn a_group_of_one_text_has_one_allocation() {
+        let mut state = None;
+        StringAgg::push(&mut state, "first", ", ");
+        assert_eq!(StringAgg.outside_bytes(&state), 5);
+        StringAgg::push(&mut state, "second", "; ");
+        let joined = state.unwrap();
+        assert_eq!(joined.text, "first; second");
+        assert_eq!(joined.separator.as_bytes(), b", ");
     }
 }

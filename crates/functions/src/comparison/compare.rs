@@ -148,11 +148,36 @@ fn compare_native<T: Native + Ordered>(
         (Indices::Constant(index), Indices::Identity) => {
             compare_constant(comparison.flipped(), b, a[*index as usize], &mut words);
         }
-        _ => {
-            return by_order(comparison, rows, |row| a[left.index(row)].order(b[right.index(row)]));
+        _ if rows.count() * ACTIVE_SHARE >= rows.len() => {
+            compare_columns(comparison, &in_rows(left, a), &in_rows(right, b), &mut words);
         }
+        _ => return compare_by_index(comparison, (left, a), (right, b), rows),
     }
     words
+}
+
+/// The least share of active rows, 1 of this many, for which values are copied to be compared
+/// without indices.
+const ACTIVE_SHARE: usize = 4;
+
+/// The value of each row. Null rows may have an index of no value.
+fn in_rows<'a, T: Native>(side: &Decoded<'_>, values: &'a [T]) -> Cow<'a, [T]> {
+    let value = |index: &u32| values.get(*index as usize).copied().unwrap_or_default();
+    match side.indices() {
+        Indices::Identity => Cow::Borrowed(values),
+        Indices::Constant(index) => Cow::Owned(vec![value(index); side.len()]),
+        Indices::Codes(codes) => Cow::Owned(codes.iter().map(value).collect()),
+    }
+}
+
+/// Compares active rows alone, in any encoding.
+fn compare_by_index<T: Native + Ordered>(
+    comparison: Comparison,
+    (left, a): (&Decoded, &[T]),
+    (right, b): (&Decoded, &[T]),
+    rows: &Rows,
+) -> Vec<u64> {
+    by_order(comparison, rows, |row| a[left.index(row)].order(b[right.index(row)]))
 }
 
 fn compare_views(
@@ -211,4 +236,45 @@ fn by_row(rows: &Rows, holds: impl Fn(usize) -> bool) -> Vec<u64> {
     let mut words = vec![0u64; rows.words().len()];
     rows.for_each(|row| words[row / 64] |= u64::from(holds(row)) << (row % 64));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use volley_types::Value;
+
+    #[test]
+    fn copied_values_compare_as_those_read_by_index() {
+        let doubles = [f64::NAN, -0.0, 0.0, f64::INFINITY, -2.5, 7.0];
+        for len in [1, 3, 64, 200] {
+            let codes = |step: usize| -> Vec<u32> {
+                (0..len).map(|it| (it * step % doubles.len()) as u32).collect()
+            };
+            let base = Arc::new(Vector::native::<f64>(Type::Double, doubles.to_vec(), None));
+            let dictionary = |step| Vector::dictionary(codes(step).into(), Arc::clone(&base), None);
+            let flat = dictionary(5).flatten().unwrap();
+            let constant = Vector::constant(Type::Double, &Value::Double(7.0), len);
+            let columns = [dictionary(1), dictionary(5), flat, constant];
+            let rows = Rows::all(len);
+            for (left, right) in columns.iter().flat_map(|a| columns.iter().map(move |b| (a, b))) {
+                let (left, right) = (Decoded::new(left).unwrap(), Decoded::new(right).unwrap());
+                let (a, b) = (left.native::<f64>(), right.native::<f64>());
+                for comparison in [Comparison::Equal, Comparison::Less, Comparison::GreaterOrEqual]
+                {
+                    let found = compare_native::<f64>(comparison, (&left, &right), &rows);
+                    let plain = compare_by_index(comparison, (&left, a), (&right, b), &rows);
+                    assert_eq!(found, plain);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_copied_in_the_order_of_rows() {
+        let base = Arc::new(Vector::native::<i64>(Type::BigInt, vec![5, 6], None));
+        let column = Vector::dictionary(vec![1, 0, 1].into(), base, None);
+        let decoded = Decoded::new(&column).unwrap();
+        assert_eq!(*in_rows(&decoded, decoded.native::<i64>()), [6, 5, 6]);
+    }
 }

@@ -6,11 +6,11 @@ use super::{
     timestamp_out_of_range,
     unit::Unit,
 };
-use crate::documentation::doc;
+use crate::{constant_argument::for_constant_text, documentation::doc};
 use volley_error::Error;
 use volley_function::{
-    Registry,
-    simple::{BigInt, Date, Time, Timestamp, Varchar, ternary},
+    FunctionDoc, Registry,
+    simple::{BigInt, Date, Time, Timestamp, Varchar, function2, ternary},
 };
 use volley_types::civil::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, add_months,
@@ -26,19 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("date_diff('month', date '2020-01-31', date '2020-02-01')", "1")],
     );
     for name in ["date_diff", "datediff"] {
-        let dates = ternary::<Varchar, Date, Date, BigInt, _>(|name: &str, start, end| {
-            borders(Unit::parse(name)?, midnight(start)?, midnight(end)?)
-        });
-        registry.add_scalar(name, diff.clone(), dates);
-        let timestamps =
-            ternary::<Varchar, Timestamp, Timestamp, BigInt, _>(|name: &str, start, end| {
-                borders(Unit::parse(name)?, start, end)
-            });
-        registry.add_scalar(name, diff.clone(), timestamps);
-        let times = ternary::<Varchar, Time, Time, BigInt, _>(|name: &str, start, end| {
-            borders(time_unit(name)?, start, end)
-        });
-        registry.add_scalar(name, diff.clone(), times);
+        register_count(registry, name, &diff, borders);
     }
     let sub = doc(
         "date_sub(unit, start, end) -> bigint",
@@ -47,20 +35,58 @@ pub(super) fn register(registry: &mut Registry) {
         &[("date_sub('month', date '2024-01-15', date '2024-02-14')", "0")],
     );
     for name in ["date_sub", "datesub"] {
-        let dates = ternary::<Varchar, Date, Date, BigInt, _>(|name: &str, start, end| {
-            whole(Unit::parse(name)?, midnight(start)?, midnight(end)?)
-        });
-        registry.add_scalar(name, sub.clone(), dates);
-        let timestamps =
-            ternary::<Varchar, Timestamp, Timestamp, BigInt, _>(|name: &str, start, end| {
-                whole(Unit::parse(name)?, start, end)
-            });
-        registry.add_scalar(name, sub.clone(), timestamps);
-        let times = ternary::<Varchar, Time, Time, BigInt, _>(|name: &str, start, end| {
-            whole(time_unit(name)?, start, end)
-        });
-        registry.add_scalar(name, sub.clone(), times);
+        register_count(registry, name, &sub, whole);
     }
+}
+
+/// Registers a function that counts units, for dates, timestamps and times. The name of a constant
+/// unit is looked up once.
+fn register_count(
+    registry: &mut Registry,
+    name: &str,
+    doc: &FunctionDoc,
+    count: impl Fn(Unit, i64, i64) -> Result<i64, Error> + Copy + Send + Sync + 'static,
+) {
+    let of_dates = move |unit, start, end| count(unit, midnight(start)?, midnight(end)?);
+    let dates = ternary::<Varchar, Date, Date, BigInt, _>(move |name: &str, start, end| {
+        of_dates(Unit::parse(name)?, start, end)
+    });
+    let dates = for_constant_text(dates, 0, move |name| {
+        Ok(match Unit::parse(name)? {
+            unit if is_day(unit) => function2::<Date, Date, BigInt, _>(days_between),
+            unit => {
+                function2::<Date, Date, BigInt, _>(move |start, end| of_dates(unit, start, end))
+            }
+        })
+    });
+    registry.add_scalar(name, doc.clone(), dates);
+    let timestamps =
+        ternary::<Varchar, Timestamp, Timestamp, BigInt, _>(move |name: &str, start, end| {
+            count(Unit::parse(name)?, start, end)
+        });
+    let timestamps = for_constant_text(timestamps, 0, move |name| {
+        let unit = Unit::parse(name)?;
+        Ok(function2::<Timestamp, Timestamp, BigInt, _>(move |start, end| count(unit, start, end)))
+    });
+    registry.add_scalar(name, doc.clone(), timestamps);
+    let times = ternary::<Varchar, Time, Time, BigInt, _>(move |name: &str, start, end| {
+        count(time_unit(name)?, start, end)
+    });
+    let times = for_constant_text(times, 0, move |name| {
+        let unit = time_unit(name)?;
+        Ok(function2::<Time, Time, BigInt, _>(move |start, end| count(unit, start, end)))
+    });
+    registry.add_scalar(name, doc.clone(), times);
+}
+
+/// The days between two dates, which are both the borders and the whole days. Dates that are no
+/// timestamps fail as with the other units.
+fn days_between(start: i32, end: i32) -> Result<i64, Error> {
+    let is_timestamp = |days: i32| timestamp_of(days, 0).is_some();
+    if !is_timestamp(start) || !is_timestamp(end) {
+        return Err(timestamp_out_of_range());
+    }
+    Ok(i64::from(end) - i64::from(start))
 }
 
 fn midnight(days: i32) -> Result<i64, Error> {

@@ -11,8 +11,10 @@ use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{self, BigInt, Double, NativeColumn, Physical, Real, Stored, unary},
 };
-use volley_types::{DECIMAL_PRECISION_MAX, Native, Type, Value, implicit_cast_cost, match_integer};
-use volley_vector::{Rows, Vector};
+use volley_types::{
+    DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, Value, implicit_cast_cost, match_integer,
+};
+use volley_vector::{Encoding, Rows, Vector};
 
 /// Registers the functions that round.
 pub(super) fn register(registry: &mut Registry) {
@@ -64,7 +66,7 @@ fn add(registry: &mut Registry, name: &str, doc: volley_function::FunctionDoc, r
 }
 
 /// A direction.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Rounding {
     Nearest,
     TowardZero,
@@ -229,6 +231,12 @@ fn digits_of<A: Whole>(rounding: Rounding, scale: u8) -> Arc<dyn ScalarFunction>
             Some((precision, to_scale)) => (10i128.pow(precision.into()), to_scale),
             None => (i128::MAX, 0),
         };
+        if size_of::<A>() <= size_of::<i64>()
+            && let Some(digits) = constant_digits(&args[1])
+            && let Some(fixed) = FixedRounding::new(rounding, scale, digits, to)
+        {
+            return fixed.map::<A>(rows, args, to, ctx);
+        }
         let f = |value: A, digits: i64| -> Result<i128, Error> {
             let rounded =
                 round_digits(rounding, value.into(), i64::from(scale).saturating_sub(digits));
@@ -244,6 +252,87 @@ fn digits_of<A: Whole>(rounding: Rounding, scale: u8) -> Arc<dyn ScalarFunction>
             simple::map2::<Physical<A>, BigInt, Physical<B>, _>(rows, args, to, ctx, f)
         }, else Err(Error::internal("rounding to a type without digits")))
     })
+}
+
+/// The number of digits, if it is the same for all rows.
+fn constant_digits(digits: &Vector) -> Option<i64> {
+    let Encoding::Constant(base) = digits.encoding() else { return None };
+    base.flat_values()?.native::<i64>()?.first().copied().filter(|_| base.null_buffer().is_none())
+}
+
+/// Rounding of 64-bit integers to a known digit: a quotient by a unit, times a factor.
+#[derive(Clone, Copy, Debug)]
+struct FixedRounding {
+    rounding: Rounding,
+    unit: i64,
+    factor: i64,
+    /// Values of a decimal are less than this, and greater than its negative.
+    limit: Option<i64>,
+}
+
+impl FixedRounding {
+    /// The rounding of units of `10^-scale` to `digits` after the point, as values of type `to`.
+    /// `None` if 64 bits do not suffice.
+    fn new(rounding: Rounding, scale: u8, digits: i64, to: &Type) -> Option<FixedRounding> {
+        let (limit, to_scale) = match to.decimal_shape().filter(|_| to.is_decimal()) {
+            Some((precision, to_scale)) if to.physical() != PhysicalType::I128 => {
+                (Some(power_of_ten(precision.into())?), to_scale)
+            }
+            // Twice the greatest 64-bit decimal is less than 2^63, and than any such limit.
+            Some((_, to_scale)) if to_scale <= scale => (None, to_scale),
+            None if to.physical() != PhysicalType::I128 => (None, 0),
+            _ => return None,
+        };
+        let dropped = i64::from(scale).checked_sub(digits)?.max(0);
+        // Units of the result have this many digits less; those must be among the dropped ones.
+        let cut = i64::from(scale) - i64::from(to_scale);
+        let (unit, factor) = (power_of_ten(dropped)?, power_of_ten(dropped.checked_sub(cut)?)?);
+        Some(FixedRounding { rounding, unit, factor, limit })
+    }
+
+    /// The rounded value, and whether it is out of range.
+    #[inline(always)]
+    fn round(self, value: i64) -> (i64, bool) {
+        let (quotient, rest) = (value / self.unit, value % self.unit);
+        let is_away = match self.rounding {
+            Rounding::TowardZero => false,
+            Rounding::Nearest => {
+                rest.unsigned_abs() >= self.unit.unsigned_abs() - rest.unsigned_abs()
+            }
+            Rounding::Up => rest > 0,
+            Rounding::Down => rest < 0,
+        };
+        let quotient = quotient + if is_away { rest.signum() } else { 0 };
+        let (rounded, overflows) = quotient.overflowing_mul(self.factor);
+        let is_within = self.limit.is_none_or(|it| -it < rounded && rounded < it);
+        (rounded, overflows || !is_within)
+    }
+
+    /// The rounded values of the first argument.
+    fn map<A: Whole>(
+        self,
+        rows: &Rows,
+        args: &[Vector],
+        to: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector, Error> {
+        let error = |_: A| Error::invalid_value(format!("overflow in round of {to}"));
+        match_integer!(to.physical(), B => {
+            let round = |value: A| {
+                let wide: i128 = value.into();
+                let (rounded, is_out) = self.round(wide as i64);
+                let narrow = B::wrap(rounded.into());
+                let kept: i128 = narrow.into();
+                (narrow, is_out || kept != i128::from(rounded))
+            };
+            let value = &args[..1];
+            simple::map_checked1::<Physical<A>, Physical<B>, B>(rows, value, to, ctx, round, error)
+        }, else Err(Error::internal("rounding to a type without digits")))
+    }
+}
+
+fn power_of_ten(exponent: i64) -> Option<i64> {
+    10i64.checked_pow(u32::try_from(exponent).ok()?)
 }
 
 /// Rounds decimals; to a constant number of digits, the result has no more than that after the
@@ -289,4 +378,61 @@ fn round_digits(rounding: Rounding, value: i128, drop: i64) -> Option<i128> {
 fn rescale(value: i128, from: u8, to: u8) -> Option<i128> {
     let factor = 10i128.pow(from.abs_diff(to).into());
     if to >= from { value.checked_mul(factor) } else { Some(value / factor) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition: as for digits of each row.
+    fn plain(rounding: Rounding, value: i64, scale: u8, digits: i64, to: &Type) -> Option<i128> {
+        let shape = to.decimal_shape().filter(|_| to.is_decimal());
+        let (limit, to_scale) = match shape {
+            Some((precision, to_scale)) => (10i128.pow(precision.into()), to_scale),
+            None => (i128::MAX, 0),
+        };
+        let dropped = i64::from(scale).saturating_sub(digits);
+        let rounded = round_digits(rounding, value.into(), dropped)?;
+        let rescaled = rescale(rounded, scale, to_scale)?;
+        (rescaled < limit && rescaled > -limit && i64::try_from(rescaled).is_ok())
+            .then_some(rescaled)
+    }
+
+    #[test]
+    fn rounding_to_known_digits_equals_the_definition() {
+        let roundings = [Rounding::Nearest, Rounding::TowardZero, Rounding::Up, Rounding::Down];
+        let values = [0, 1, -1, 4, 5, -5, 49, 50, -50, 99, 995, -995, 123_456_789, 999_999_999_999];
+        let values = values.into_iter().chain([i64::MAX, i64::MIN, i64::MIN + 1]);
+        let mut fixed_cases = 0;
+        for (value, scale) in values.flat_map(|it| [0, 1, 2, 5].map(|scale| (it, scale))) {
+            for digits in [-20, -18, -3, -1, 0, 1, 2, 5, 9, i64::MIN, i64::MAX] {
+                let types = [0, 1, 2, 5].map(|scale| Type::Decimal { precision: 15, scale });
+                for to in types.iter().chain([&Type::BigInt]) {
+                    for rounding in roundings {
+                        let fixed = FixedRounding::new(rounding, scale, digits, to);
+                        let Some(fixed) = fixed else { continue };
+                        fixed_cases += 1;
+                        let (rounded, is_out) = fixed.round(value);
+                        let expected = plain(rounding, value, scale, digits, to);
+                        let found = (!is_out).then_some(i128::from(rounded));
+                        assert_eq!(found, expected, "{value} {scale} {digits} {to}");
+                    }
+                }
+            }
+        }
+        assert!(fixed_cases > 5_000, "{fixed_cases}");
+    }
+
+    #[test]
+    fn what_a_query_rounds_is_rounded_in_64_bits() {
+        let to = Type::Decimal { precision: 16, scale: 1 };
+        assert!(FixedRounding::new(Rounding::Nearest, 2, 1, &to).is_some());
+        assert!(FixedRounding::new(Rounding::Nearest, 0, -2, &Type::BigInt).is_some());
+        let wide = Type::Decimal { precision: 19, scale: 1 };
+        assert!(FixedRounding::new(Rounding::Nearest, 2, 1, &wide).is_some());
+        assert!(FixedRounding::new(Rounding::Nearest, 0, 1, &wide).is_none());
+        assert!(FixedRounding::new(Rounding::Nearest, 2, 1, &Type::HugeInt).is_none());
+        assert_eq!(constant_digits(&Vector::constant(Type::BigInt, &Value::BigInt(3), 9)), Some(3));
+        assert_eq!(constant_digits(&Vector::constant(Type::BigInt, &Value::Null, 9)), None);
+    }
 }

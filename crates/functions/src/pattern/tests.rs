@@ -76,6 +76,23 @@ fn compiled_patterns_are_kept_up_to_a_number_of_bytes() {
 }
 
 #[test]
+fn repeated_patterns_are_found_without_a_hash() {
+    let cache = PatternCache::default();
+    let patterns = ["", "a", "ä%", "text 1%", "text 2%", "a much longer pattern with the end 1%"];
+    for round in 0..3 {
+        for (number, pattern) in patterns.iter().enumerate() {
+            let compile = || {
+                assert_eq!(round, 0, "{pattern} was compiled again");
+                Ok(Compiled { pattern: number, bytes: 1 })
+            };
+            assert_eq!(*cache.get(pattern, compile).unwrap(), number);
+            assert_eq!(*cache.get(pattern, compile).unwrap(), number);
+        }
+    }
+    assert!(cache.recent_hits() >= 3 * patterns.len(), "{}", cache.recent_hits());
+}
+
+#[test]
 fn large_patterns_are_known_to_be_large() {
     let bytes = |pattern: &str| Options::default().compile(pattern).map(|it| it.bytes).unwrap();
     assert_eq!(bytes("abc"), EXPRESSION_BYTES[0]);

@@ -153,3 +153,77 @@ fn rows_that_violate_a_constraint_are_refused() {
         assert_eq!((error.kind(), error.message()), (ErrorKind::InvalidValue, "too large"));
     }
 }
+
+/// Encodes a BIGINT as a decimal and a blank.
+struct Decimals;
+
+impl volley_connector::RowEncoder for Decimals {
+    fn encode(&mut self, batch: &Batch) -> Result<Vec<u8>> {
+        let values = batch.column(0).to_values()?;
+        let texts = values.iter().map(|it| match it {
+            Value::BigInt(number) => format!("{number} "),
+            _ => "- ".to_owned(),
+        });
+        Ok(texts.collect::<String>().into_bytes())
+    }
+}
+
+/// Keeps the bytes that are appended.
+struct Appended(Arc<Mutex<Vec<u8>>>);
+
+impl RowSink for Appended {
+    fn write(&mut self, _batch: &Batch) -> Result<()> {
+        panic!("rows that are not encoded")
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn encoded_rows_are_appended_and_counted() {
+    let pool = Pool::root("test", None);
+    let mut encode = encode::Encode::new(Box::new(Decimals), pool.reservation());
+    let text = Arc::new(Mutex::new(Vec::new()));
+    let sink = Box::new(Appended(Arc::clone(&text)));
+    let mut write =
+        TableWrite::to_sink(sink, RowChecks::default(), pool.reservation()).of_encoded();
+    let mut cx = StepContext { waker: Waker::noop() };
+    let column = |values: &[Value]| Vector::from_values(Type::BigInt, values);
+    let batches = [column(&[Value::BigInt(1)]), column(&[Value::Null, Value::BigInt(-3)])];
+    for column in batches {
+        let rows = column.len();
+        encode.accept(Batch::new(vec![column], rows)).unwrap();
+        let Step::Output(encoded) = encode.step(&mut cx).unwrap() else { panic!("no output") };
+        assert_eq!(encoded.rows(), 1);
+        write.accept(encoded).unwrap();
+        assert_eq!(run(&mut write).unwrap(), None);
+    }
+    encode.finish_input().unwrap();
+    assert!(matches!(encode.step(&mut cx), Ok(Step::Finished)));
+    write.finish_input().unwrap();
+    assert_eq!(run(&mut write).unwrap(), Some(3));
+    assert_eq!(*text.lock().unwrap(), b"1 - -3 ");
+    assert_eq!(pool.stats().bytes, 0);
+}
+
+#[test]
+fn large_batches_are_encoded_in_slices() {
+    let pool = Pool::root("test", None);
+    let mut encode = encode::Encode::new(Box::new(Decimals), pool.reservation());
+    let rows = (SLICE_BYTES / 8) * 3;
+    encode.accept(numbers(rows)).unwrap();
+    let mut cx = StepContext { waker: Waker::noop() };
+    let (mut slices, mut encoded_rows) = (0, 0);
+    while let Step::Output(batch) = encode.step(&mut cx).unwrap() {
+        let Value::BigInt(count) = batch.column(1).value(0).unwrap() else { panic!("no count") };
+        (slices, encoded_rows) = (slices + 1, encoded_rows + count);
+    }
+    assert!(slices >= 3 && encoded_rows == rows as i64, "{slices} {encoded_rows}");
+}

@@ -41,6 +41,11 @@ impl SeriesRows {
             self.next = series.and_then(|it| it.first());
         }
         let wanted = self.values.len() + rows;
+        if let (Some(series), Some(value)) = (series, self.next)
+            && let Some(last) = fill(series, value, rows, &mut self.values)
+        {
+            self.next = series.after(last);
+        }
         while self.values.len() < wanted
             && let (Some(series), Some(value)) = (series, self.next)
         {
@@ -62,6 +67,17 @@ impl SeriesRows {
         let nulls = self.present.take().map(NullBuffer::from);
         Vector::native::<i64>(self.data_type.clone(), values, nulls)
     }
+}
+
+/// Appends the values of a series with a constant step from `value`, one of them, on, at most
+/// `rows` of them; returns the last one. `None` for steps that are not constant.
+fn fill(series: Series, value: i64, rows: usize, values: &mut Vec<i64>) -> Option<i64> {
+    let SeriesStep::By(step) = series.step else { return None };
+    let left = Series { start: value, ..series }.count();
+    let count = i64::try_from(left.min(rows as u64)).ok().filter(|it| *it > 0)?;
+    // No value overflows: all of them are within the series.
+    values.extend((0..count).map(|it| value.wrapping_add(it.wrapping_mul(step))));
+    values.last().copied()
 }
 
 /// The series of each row; `None` where a bound is null.
@@ -87,4 +103,53 @@ fn series_of<T: Native>(
         Ok(Some(Series { start, end, step, includes_end }))
     };
     (0..start.len()).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(start: i64, end: i64, step: SeriesStep, includes_end: bool) -> Series {
+        Series { start, end, step, includes_end }
+    }
+
+    #[test]
+    fn filled_values_equal_those_found_one_by_one() {
+        let cases = [
+            (0, 10, 1),
+            (0, 10, 3),
+            (10, -10, -4),
+            (i64::MAX - 5, i64::MAX, 2),
+            (i64::MIN, i64::MIN + 3, 1),
+            (i64::MIN, i64::MAX, i64::MAX),
+            (5, 5, 1),
+        ];
+        for (start, end, step) in cases {
+            for includes_end in [false, true] {
+                let series = series(start, end, SeriesStep::By(step), includes_end);
+                let mut expected = Vec::new();
+                let mut next = series.first();
+                while let Some(value) = next {
+                    expected.push(value);
+                    next = series.after(value);
+                }
+                for rows in [1, 3, 100] {
+                    let mut values = Vec::new();
+                    let mut next = series.first();
+                    while let Some(value) = next {
+                        let last = fill(series, value, rows, &mut values).expect("constant step");
+                        next = series.after(last);
+                    }
+                    assert_eq!(values, expected, "{start} {end} {step} {includes_end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn months_are_found_one_by_one() {
+        let months = series(0, i64::MAX / 2, SeriesStep::Months(1, 0), false);
+        let mut values = Vec::new();
+        assert!(fill(months, 0, 10, &mut values).is_none() && values.is_empty());
+    }
 }

@@ -1,7 +1,7 @@
 //! Window: brings the rows of a partition together, unless they come so, sorted, then leaves the
 //! rest to the operator.
 
-use super::{operator::WindowOperator, spec::WindowSpec};
+use super::{operator::WindowOperator, row_number::RowNumber, spec::WindowSpec};
 use crate::registration::wrong_node;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -20,6 +20,11 @@ pub(crate) fn lower(
         return Err(Error::internal("an exchange would mix the sorted streams below a window"));
     }
     let mut input = cx.partition(input, &node.partition_by);
+    if RowNumber::computes(node) {
+        let node = node.clone();
+        cx.add(&mut input, "row number", move |_| Ok(Box::new(RowNumber::new(&node))));
+        return Ok(input);
+    }
     let spec = Arc::new(WindowSpec::new(node, &cx.task().registry)?);
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, "window", move |cx| Ok(Box::new(WindowOperator::new(&spec, cx))));

@@ -3,6 +3,7 @@
 mod memory;
 mod oracle;
 mod pieces;
+mod row_number;
 
 use super::{operator::WindowOperator, pieces::PiecePlan, spec::WindowSpec};
 use crate::test_kit::{Harness, registry};

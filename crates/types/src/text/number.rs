@@ -37,8 +37,28 @@ pub fn push_i128(out: &mut String, value: i128) {
 
 /// Appends an unsigned number with at least `width` digits, zeros in front.
 pub(super) fn push_padded(out: &mut String, value: u64, width: usize) {
+    match (width, value) {
+        (2, ..100) => return out.push_str(two_digits(value)),
+        (4, ..10_000) => {
+            out.push_str(two_digits(value / 100));
+            return out.push_str(two_digits(value % 100));
+        }
+        _ => {}
+    }
     let mut digits = [0; DIGITS_MAX];
     out.push_str(digits_of_u64(value, width, &mut digits));
+}
+
+/// The two digits of a number less than 100.
+fn two_digits(value: u64) -> &'static str {
+    const ALL: &str = "\
+        0001020304050607080910111213141516171819\
+        2021222324252627282930313233343536373839\
+        4041424344454647484950515253545556575859\
+        6061626364656667686970717273747576777879\
+        8081828384858687888990919293949596979899";
+    let start = value as usize * 2;
+    ALL.get(start..start + 2).unwrap_or("")
 }
 
 /// Appends a decimal with all digits of its scale. Like DuckDB, a type without room for a digit

@@ -1,6 +1,7 @@
 //! `strftime` of instants, which knows the time zone.
 
-use super::super::format::{Shown, write};
+use super::super::format::{Format, Shown};
+use crate::constant_cache::ConstantCache;
 use std::{cell::RefCell, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{
@@ -33,11 +34,14 @@ fn formatting(instant_at: usize) -> Arc<dyn ScalarFunction> {
     simple::vectorized(move |rows, args, to, ctx| {
         let query = Arc::clone(&ctx.query);
         let clock = RefCell::new(query.time_zone.clock());
+        let formats = ConstantCache::default();
         let format = |(instant, format): (i64, &str), out: &mut simple::StringWriter| {
+            let format = formats.get(format, Format::parse)?;
             let mut clock = clock.borrow_mut();
             let (micros, offset) =
                 (clock.local_of(instant), clock.offset_at(instant) / MICROS_PER_SECOND);
-            write(Shown { micros, offset, zone: query.time_zone.name() }, format, out)
+            format.write(Shown { micros, offset, zone: query.time_zone.name() }, out);
+            Ok(())
         };
         let args = [args[instant_at].with_type(Type::Timestamp), args[1 - instant_at].clone()];
         map_text::<(Timestamp, Varchar), Result<(), Error>>(rows, &args, to, ctx, format)
