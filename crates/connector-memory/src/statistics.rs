@@ -72,7 +72,11 @@ fn range_of(vector: &Vector, live: Option<&Rows>) -> Option<(i128, i128)> {
 }
 
 fn integer_value(data_type: &Type, value: i128) -> Option<Value> {
-    Some(match data_type {
+    let stored = match data_type.unsigned() {
+        Some(_) => data_type.storage(),
+        None => data_type,
+    };
+    Some(match stored {
         Type::TinyInt => Value::TinyInt(value.try_into().ok()?),
         Type::SmallInt => Value::SmallInt(value.try_into().ok()?),
         Type::Integer => Value::Integer(value.try_into().ok()?),

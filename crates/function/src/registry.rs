@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::{Type, TypeRegistry};
+use volley_types::{Type, TypeRegistry, custom::UnsignedInteger};
 
 /// Settles a scalar function's types: `None` when it does not take these arguments.
 ///
@@ -382,14 +382,18 @@ impl Registry {
     }
 
     /// What `bind` gives for the first of the names that `name` may be registered by, where arrays
-    /// of a fixed size may be taken as arrays of any size.
+    /// of a fixed size may be taken as arrays of any size, and unsigned integers as signed ones.
     fn bound<B>(
         &self,
         name: &str,
         args: &[Type],
         bind: impl Fn(&str, &[Type]) -> Option<B>,
     ) -> Option<B> {
-        let bind = |own: &String| bind(own, args).or_else(|| bind(own, &without_sizes(args)?));
+        let bind = |own: &String| {
+            bind(own, args)
+                .or_else(|| bind(own, &without_sizes(args)?))
+                .or_else(|| bind(own, &signed(args)?))
+        };
         self.registered(name).iter().find_map(bind)
     }
 
@@ -438,6 +442,18 @@ impl Registry {
 fn without_sizes(args: &[Type]) -> Option<Vec<Type>> {
     let has_sizes = args.iter().any(|it| matches!(it, Type::FixedArray(_)));
     has_sizes.then(|| args.iter().map(Type::without_size).collect())
+}
+
+/// The types with the signed integers that unsigned ones convert to without a cast, or DOUBLE for
+/// UHUGEINT; `None` when there are none. Functions that do not know unsigned integers take them so.
+fn signed(args: &[Type]) -> Option<Vec<Type>> {
+    let signed = |it: &Type| match it.unsigned() {
+        Some(UnsignedInteger::UHugeInt) => Type::Double,
+        Some(unsigned) => unsigned.signed(),
+        None => it.clone(),
+    };
+    let has_unsigned = args.iter().any(|it| it.unsigned().is_some());
+    has_unsigned.then(|| args.iter().map(signed).collect())
 }
 
 /// The sum of the implicit casts; large when one is missing (the overload took it on itself).

@@ -8,6 +8,7 @@
 //! ARRAY, MAP, ROW     by element                               cast/nested
 //! anything ─ JSON     as to_json and json_transform do         cast/json
 //! ENUM ─> anything    as its text does                         cast/enumeration
+//! unsigned integers ─ numbers, text                            cast/unsigned
 //! other custom types  as they say                              cast/custom
 //! ```
 
@@ -20,6 +21,7 @@ mod custom;
 mod enumeration;
 mod json;
 mod nested;
+mod unsigned;
 
 pub(crate) use from_text::value_of;
 pub use nested::{ElementCast, FieldMatch, PartErrors, PartRules, bind_parts};
@@ -48,6 +50,7 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         }
         _ if is_json(from) || is_json(to) => json::bind(from, to),
         _ if from.labels().is_some() => enumeration::bind(from, to),
+        _ if from.unsigned().is_some() || to.unsigned().is_some() => unsigned::bind(from, to),
         (Type::Custom(_), _) | (_, Type::Custom(_)) => custom::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => from_text::bind(to),

@@ -154,7 +154,13 @@ fn is_plain(value: f64) -> bool {
 
 /// Like [`stored_key`], of what is an integer for us.
 fn stored_integer(leaf: &Leaf, value: i128) -> Option<Vec<u8>> {
+    let unsigned = leaf.data_type.unsigned();
+    let value = match unsigned {
+        Some(unsigned) => unsigned.number_of(value).try_into().ok()?,
+        None => value,
+    };
     let is_known = !matches!(leaf.data_type, Type::Custom(_))
+        || unsigned.is_some()
         || [TimestampTz::data_type(), Uuid::data_type()].contains(&leaf.data_type);
     if !is_known {
         return None;

@@ -34,6 +34,10 @@ enum Reader<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
     HugeInt(&'a [i128]),
@@ -101,12 +105,17 @@ impl<'a> Column<'a> {
             DataType::Int16 => Reader::I16(array.as_primitive::<Int16Type>().values()),
             DataType::Int32 => Reader::I32(array.as_primitive::<Int32Type>().values()),
             DataType::Int64 => Reader::I64(array.as_primitive::<Int64Type>().values()),
+            DataType::UInt8 => Reader::U8(array.as_primitive::<UInt8Type>().values()),
+            DataType::UInt16 => Reader::U16(array.as_primitive::<UInt16Type>().values()),
+            DataType::UInt32 => Reader::U32(array.as_primitive::<UInt32Type>().values()),
+            DataType::UInt64 => Reader::U64(array.as_primitive::<UInt64Type>().values()),
             DataType::Float32 => Reader::F32(array.as_primitive::<Float32Type>().values()),
             DataType::Float64 => Reader::F64(array.as_primitive::<Float64Type>().values()),
             DataType::Decimal128(_, scale) => {
                 let values = array.as_primitive::<Decimal128Type>().values();
                 match data_type {
                     Type::HugeInt => Reader::HugeInt(values),
+                    unsigned if unsigned.unsigned().is_some() => Reader::HugeInt(values),
                     _ => Reader::Decimal(values, *scale),
                 }
             }
@@ -177,6 +186,10 @@ impl<'a> Column<'a> {
             Reader::I16(it) => it[row].into_bound_py_any(py),
             Reader::I32(it) => it[row].into_bound_py_any(py),
             Reader::I64(it) => it[row].into_bound_py_any(py),
+            Reader::U8(it) => it[row].into_bound_py_any(py),
+            Reader::U16(it) => it[row].into_bound_py_any(py),
+            Reader::U32(it) => it[row].into_bound_py_any(py),
+            Reader::U64(it) => it[row].into_bound_py_any(py),
             Reader::F32(it) => it[row].into_bound_py_any(py),
             Reader::F64(it) => it[row].into_bound_py_any(py),
             Reader::Text(it) => Ok(PyString::new(py, it.value(row)).into_any()),

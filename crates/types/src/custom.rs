@@ -111,6 +111,7 @@ mod key;
 mod timestamp_tz;
 #[cfg(test)]
 mod tests;
+mod unsigned;
 mod uuid;
 mod zoned_timestamp;
 
@@ -122,6 +123,7 @@ pub use ip_prefix::{IpNetwork, IpPrefix};
 pub use json::Json;
 pub use key::ComparisonKey;
 pub use timestamp_tz::TimestampTz;
+pub use unsigned::{SignFlipped, UnsignedInteger};
 pub use uuid::Uuid;
 pub use zoned_timestamp::ZonedTimestamp;
 
@@ -175,6 +177,11 @@ pub trait CustomType: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Which unsigned integer type it is, of those of SQL.
+    fn unsigned(&self) -> Option<UnsignedInteger> {
+        None
+    }
+
     /// The type as a session of this time zone writes and reads it; `None` when it does so as this
     /// one.
     fn in_zone(&self, _zone: &Zone) -> Option<Custom> {
@@ -206,6 +213,9 @@ pub enum Exchange {
     Uuids,
     /// As text that is JSON; the storage type is VARCHAR.
     Json,
+    /// As unsigned integers of the storage type's width, stored with the sign bit flipped; see
+    /// [`UnsignedInteger`].
+    Unsigned,
 }
 
 /// A handle to a custom type. Cheap to clone; equal by name.

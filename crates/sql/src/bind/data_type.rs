@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use volley_error::{Error, Result, Span};
 use volley_types::{
     DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type,
-    custom::{Enumeration, ZonedTimestamp},
+    custom::{Enumeration, UnsignedInteger, ZonedTimestamp},
 };
 
 /// DECIMAL without arguments.
@@ -33,6 +33,11 @@ impl Binder<'_> {
             }
             DataType::BigInt(_) | DataType::Int8(_) | DataType::Int64 => Type::BigInt,
             DataType::HugeInt | DataType::Int128 => Type::HugeInt,
+            DataType::UTinyInt | DataType::UInt8 => UnsignedInteger::UTinyInt.data_type(),
+            DataType::USmallInt | DataType::UInt16 => UnsignedInteger::USmallInt.data_type(),
+            DataType::UInt32 => UnsignedInteger::UInteger.data_type(),
+            DataType::UBigInt | DataType::UInt64 => UnsignedInteger::UBigInt.data_type(),
+            DataType::UHugeInt | DataType::UInt128 => UnsignedInteger::UHugeInt.data_type(),
             DataType::Real | DataType::Float4 | DataType::Float(_) => Type::Real,
             DataType::Float32 => Type::Real,
             DataType::Float64 | DataType::Float8 => Type::Double,
