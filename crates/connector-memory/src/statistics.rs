@@ -4,7 +4,7 @@ use crate::batch::StoredBatch;
 use volley_connector::{ColumnStatistics, TableStatistics};
 use volley_error::Result;
 use volley_memory::check_cancelled;
-use volley_types::{Schema, Type, Value, match_integer};
+use volley_types::{Schema, Type, Value, custom::TimestampUnit, match_integer};
 use volley_vector::{Rows, Vector};
 
 /// Statistics of the rows of batches that were not deleted; fails when the query is cancelled.
@@ -72,10 +72,8 @@ fn range_of(vector: &Vector, live: Option<&Rows>) -> Option<(i128, i128)> {
 }
 
 fn integer_value(data_type: &Type, value: i128) -> Option<Value> {
-    let stored = match data_type.unsigned() {
-        Some(_) => data_type.storage(),
-        None => data_type,
-    };
+    let is_stored_number = data_type.unsigned().is_some() || TimestampUnit::of(data_type).is_some();
+    let stored = if is_stored_number { data_type.storage() } else { data_type };
     Some(match stored {
         Type::TinyInt => Value::TinyInt(value.try_into().ok()?),
         Type::SmallInt => Value::SmallInt(value.try_into().ok()?),

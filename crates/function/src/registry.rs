@@ -6,7 +6,10 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::{Type, TypeRegistry, custom::UnsignedInteger};
+use volley_types::{
+    Type, TypeRegistry,
+    custom::{TimeTz, TimestampUnit, UnsignedInteger},
+};
 
 /// Settles a scalar function's types: `None` when it does not take these arguments.
 ///
@@ -382,7 +385,8 @@ impl Registry {
     }
 
     /// What `bind` gives for the first of the names that `name` may be registered by, where arrays
-    /// of a fixed size may be taken as arrays of any size, and unsigned integers as signed ones.
+    /// of a fixed size may be taken as arrays of any size, unsigned integers as signed ones,
+    /// timestamps of other units as TIMESTAMP, and times with a zone as TIME.
     fn bound<B>(
         &self,
         name: &str,
@@ -392,7 +396,7 @@ impl Registry {
         let bind = |own: &String| {
             bind(own, args)
                 .or_else(|| bind(own, &without_sizes(args)?))
-                .or_else(|| bind(own, &signed(args)?))
+                .or_else(|| bind(own, &stand_ins(args)?))
         };
         self.registered(name).iter().find_map(bind)
     }
@@ -445,15 +449,18 @@ fn without_sizes(args: &[Type]) -> Option<Vec<Type>> {
 }
 
 /// The types with the signed integers that unsigned ones convert to without a cast, or DOUBLE for
-/// UHUGEINT; `None` when there are none. Functions that do not know unsigned integers take them so.
-fn signed(args: &[Type]) -> Option<Vec<Type>> {
-    let signed = |it: &Type| match it.unsigned() {
-        Some(UnsignedInteger::UHugeInt) => Type::Double,
-        Some(unsigned) => unsigned.signed(),
-        None => it.clone(),
+/// UHUGEINT, TIMESTAMP for timestamps of other units, and TIME for times with a zone; `None` when
+/// there are none. Functions that
+/// do not know such types take them so.
+fn stand_ins(args: &[Type]) -> Option<Vec<Type>> {
+    let stand_in = |it: &Type| match it.unsigned() {
+        Some(UnsignedInteger::UHugeInt) => Some(Type::Double),
+        Some(unsigned) => Some(unsigned.signed()),
+        None if TimeTz::is(it) => Some(Type::Time),
+        None => TimestampUnit::of(it).map(|_| Type::Timestamp),
     };
-    let has_unsigned = args.iter().any(|it| it.unsigned().is_some());
-    has_unsigned.then(|| args.iter().map(signed).collect())
+    let has_any = args.iter().any(|it| stand_in(it).is_some());
+    has_any.then(|| args.iter().map(|it| stand_in(it).unwrap_or_else(|| it.clone())).collect())
 }
 
 /// The sum of the implicit casts; large when one is missing (the overload took it on itself).

@@ -10,6 +10,8 @@ mod float;
 mod double;
 mod temporal;
 mod interval;
+mod nanosecond;
+mod time_tz;
 mod unsigned;
 
 use crate::documentation::doc;
@@ -71,7 +73,13 @@ pub(crate) fn register(registry: &mut Registry) {
     add(registry, "mod", modulo, bind_mod);
     add(registry, "negate", negate, bind_negate);
     temporal::register(registry);
+    nanosecond::register(registry);
+    time_tz::register(registry);
     interval::register(registry);
+}
+
+fn timestamp_out_of_range() -> Error {
+    Error::invalid_value("timestamp out of range")
 }
 
 fn add(

@@ -8,7 +8,7 @@ use parquet::{
 use volley_error::Result;
 use volley_types::{
     DECIMAL_PRECISION_MAX, Type,
-    custom::{Json, TimestampTz, UnsignedInteger, Uuid},
+    custom::{Json, TimestampTz, TimestampUnit, UnsignedInteger, Uuid},
 };
 
 /// One leaf of the schema: one column chunk per row group.
@@ -246,6 +246,9 @@ fn int64_type(
     match (logical, converted) {
         (Some(LogicalType::Timestamp(it)), _) => {
             let is_instant = it.is_adjusted_to_u_t_c;
+            if it.unit == TimeUnit::NANOS && !is_instant {
+                return (TimestampUnit::Nanosecond.data_type(), signed(Unit::Same));
+            }
             let data_type = if is_instant { TimestampTz::data_type() } else { Type::Timestamp };
             (data_type, signed(unit_of(&it.unit)))
         }

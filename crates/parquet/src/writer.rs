@@ -10,9 +10,12 @@ use parquet::{
 };
 use std::{io::Write, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::{Schema, Type, custom::UnsignedInteger};
+use volley_types::{
+    Schema, Type,
+    custom::{TimestampUnit, UnsignedInteger},
+};
 use volley_vector::{
-    Batch,
+    Batch, Decoded, Vector,
     arrow::{ArrowLayout, batch_to_arrow, schema_to_arrow},
 };
 
@@ -41,6 +44,8 @@ pub struct ParquetWriter<W: Write + Send> {
     schema: SchemaRef,
     writer: ArrowWriter<W>,
     has_hugeints: bool,
+    /// Columns of TIMESTAMP_S, which Parquet has no unit for: they are written as TIMESTAMP.
+    seconds: Vec<usize>,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -72,10 +77,21 @@ impl<W: Write + Send> ParquetWriter<W> {
                 return Err(Error::unsupported(message).hint("cast it to VARCHAR"));
             }
         }
+        let second = TimestampUnit::Second.data_type();
+        let (mut schema, mut seconds) = (schema.clone(), Vec::new());
+        for (index, field) in schema.fields.iter_mut().enumerate() {
+            if field.data_type == second {
+                field.data_type = Type::Timestamp;
+                seconds.push(index);
+            } else if find(&field.data_type, &|it| *it == second).is_some() {
+                let message = format!("Parquet files do not hold {second}: column {}", field.name);
+                return Err(Error::unsupported(message).hint("cast it to TIMESTAMP"));
+            }
+        }
         let uhugeint = UnsignedInteger::UHugeInt.data_type();
         let is_hugeint = |it: &Type| *it == Type::HugeInt || *it == uhugeint;
         let has_hugeints = schema.types().any(|it| find(it, &is_hugeint).is_some());
-        let schema = Arc::new(schema_to_arrow(schema, ArrowLayout::Portable));
+        let schema = Arc::new(schema_to_arrow(&schema, ArrowLayout::Portable));
         let codec = match compression {
             Compression::None => Codec::UNCOMPRESSED,
             Compression::Snappy => Codec::SNAPPY,
@@ -94,7 +110,7 @@ impl<W: Write + Send> ParquetWriter<W> {
             .with_properties(properties.build())
             .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(&schema), options);
-        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeints })
+        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeints, seconds })
     }
 
     /// Appends the rows of a batch.
@@ -103,7 +119,13 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// I/O; what a lazy column's loader reports; a HUGEINT or UHUGEINT of 39 digits.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
-        let batch = batch_to_arrow(batch, &self.schema, ArrowLayout::Portable)?;
+        let batch = match self.seconds.is_empty() {
+            true => batch_to_arrow(batch, &self.schema, ArrowLayout::Portable)?,
+            false => {
+                let batch = with_micros(batch, &self.seconds)?;
+                batch_to_arrow(&batch, &self.schema, ArrowLayout::Portable)?
+            }
+        };
         if self.has_hugeints {
             batch.columns().iter().try_for_each(check_38_digits)?;
         }
@@ -154,6 +176,28 @@ fn find<'a>(data_type: &'a Type, wanted: &dyn Fn(&Type) -> bool) -> Option<&'a T
     }
 }
 
+/// The batch with its columns of seconds as microseconds.
+fn with_micros(batch: &Batch, seconds: &[usize]) -> Result<Batch> {
+    let mut columns = batch.columns().to_vec();
+    for index in seconds {
+        let Some(column) = columns.get_mut(*index) else { continue };
+        let decoded = Decoded::new(column)?;
+        let values = decoded.native::<i64>();
+        let micros = |row: usize| match decoded.is_null(row) {
+            true => Ok(0),
+            false => {
+                let seconds = values.get(decoded.index(row)).copied().unwrap_or_default();
+                let micros = TimestampUnit::Second.to_micros(seconds);
+                micros.ok_or_else(|| Error::invalid_value("timestamp out of range"))
+            }
+        };
+        let micros = (0..column.len()).map(micros).collect::<Result<Vec<i64>>>()?;
+        let micros = Vector::native::<i64>(Type::Timestamp, micros, decoded.nulls());
+        *column = micros;
+    }
+    Ok(Batch::new(columns, batch.rows()))
+}
+
 /// HUGEINT and UHUGEINT are written as decimals of 38 digits, but have values of one digit more.
 fn check_38_digits(array: &ArrayRef) -> Result<()> {
     const LIMIT: u128 = 10_u128.pow(38);
@@ -190,7 +234,6 @@ mod tests {
         Field, Value,
         custom::{Json, TimestampTz, Uuid},
     };
-    use volley_vector::Vector;
 
     #[track_caller]
     fn check(data_type: Type, value: Value, message: Option<&str>) {

@@ -13,7 +13,10 @@ use pyo3::{
 };
 use std::{cell::RefCell, collections::HashMap};
 use volley::{Error, Type};
-use volley_types::{civil, custom::Uuid};
+use volley_types::{
+    civil,
+    custom::{TimestampUnit, Uuid},
+};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -48,6 +51,7 @@ enum Reader<'a> {
     Date(&'a [i32], RefCell<HashMap<i32, Py<PyAny>>>),
     Time(&'a [i64]),
     Timestamp(&'a [i64]),
+    TimestampUnits(&'a [i64], TimestampUnit),
     Instant(&'a [i64]),
     Interval(&'a [IntervalMonthDayNano]),
     List(&'a arrow_array::ListArray, Box<Column<'a>>),
@@ -130,6 +134,18 @@ impl<'a> Column<'a> {
             DataType::Time64(TimeUnit::Microsecond) => {
                 Reader::Time(array.as_primitive::<Time64MicrosecondType>().values())
             }
+            DataType::Timestamp(TimeUnit::Second, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampSecondType>().values(),
+                TimestampUnit::Second,
+            ),
+            DataType::Timestamp(TimeUnit::Millisecond, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampMillisecondType>().values(),
+                TimestampUnit::Millisecond,
+            ),
+            DataType::Timestamp(TimeUnit::Nanosecond, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampNanosecondType>().values(),
+                TimestampUnit::Nanosecond,
+            ),
             DataType::Timestamp(TimeUnit::Microsecond, zone) => {
                 let values = array.as_primitive::<TimestampMicrosecondType>().values();
                 if zone.is_some() { Reader::Instant(values) } else { Reader::Timestamp(values) }
@@ -200,6 +216,9 @@ impl<'a> Column<'a> {
             Reader::Date(it, known) => date(py, it[row], known),
             Reader::Time(it) => time(py, it[row]),
             Reader::Timestamp(it) => timestamp(py, it[row], None),
+            Reader::TimestampUnits(it, unit) => {
+                timestamp(py, unit.to_whole_micros(it[row]).unwrap_or(i64::MAX), None)
+            }
             Reader::Instant(it) => timestamp(py, it[row], Some(&*PyTzInfo::utc(py)?)),
             Reader::Interval(it) => interval(py, &it[row]),
             _ => self.nested_cell(py, row),

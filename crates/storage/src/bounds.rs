@@ -1,15 +1,15 @@
 //! Bounds of the values of rows: the least, the greatest, how many are null.
 //!
 //! Bounds of text are at most 16 bytes long: a lower bound is cut, an upper one is cut and its last
-//! character raised. Of types without an order, and of custom types other than unsigned integers,
-//! bounds are unknown.
+//! character raised. Of types without an order, and of custom types other than unsigned integers and
+//! timestamps, bounds are unknown.
 
 use std::cmp::Ordering;
 use volley_codec::{ColumnReader, Options, encode};
 use volley_connector::{Bounds, is_ordered};
 use volley_error::Result;
 use volley_pdt::bytes::{Input, Output};
-use volley_types::{PhysicalType, Type, Value, match_integer};
+use volley_types::{PhysicalType, Type, Value, custom::TimestampUnit, match_integer};
 use volley_vector::{Buffer, Values, Vector};
 
 /// The longest bound of text, in bytes.
@@ -24,7 +24,9 @@ pub fn bounds_of(vector: &Vector) -> Result<Bounds> {
     let nulls = vector.null_buffer().map_or(0, |it| it.null_count());
     let mut bounds = Bounds { nulls: Some(nulls as u64), ..Bounds::default() };
     let data_type = vector.data_type();
-    let is_known = !matches!(data_type, Type::Custom(_)) || data_type.unsigned().is_some();
+    let is_known = !matches!(data_type, Type::Custom(_))
+        || data_type.unsigned().is_some()
+        || TimestampUnit::of(data_type).is_some();
     if !is_ordered(data_type) || !is_known {
         return Ok(bounds);
     }

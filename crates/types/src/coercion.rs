@@ -1,13 +1,16 @@
 //! Implicit casts: which types convert to which, and common types.
 
-use crate::{DECIMAL_PRECISION_MAX, Field, Type, custom::UnsignedInteger};
+use crate::{
+    DECIMAL_PRECISION_MAX, Field, Type,
+    custom::{TimestampUnit, UnsignedInteger},
+};
 
 /// The type that values of both types convert to without loss of meaning: for CASE branches,
 /// set operations and COALESCE. `None` when there is none.
 ///
 /// The rules are DuckDB's: integers widen; an unsigned and a signed one meet in the signed type that
 /// has all numbers of both, or HUGEINT; an integer and a decimal meet in the decimal that holds
-/// both; with a float, numbers become that float; dates widen to timestamps; booleans become
+/// both; with a float, numbers become that float; dates widen to timestamps, and timestamps to those of a finer unit; booleans become
 /// numbers; NULL becomes anything.
 /// Arrays of a fixed size meet others in the array of any size. Rows that name their fields meet by
 /// name, in the row of the fields of both; other rows by position.
@@ -76,6 +79,9 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
             })
         }
         _ if is_text_of(left, right) || is_text_of(right, left) => Some(Type::Varchar),
+        (Type::Timestamp, other) | (other, Type::Timestamp) if is_coarse_timestamp(other) => {
+            Some(Type::Timestamp)
+        }
         (Type::Custom(custom), other) | (other, Type::Custom(custom)) if custom.absorbs(other) => {
             Some(Type::Custom(custom.clone()))
         }
@@ -86,6 +92,11 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
         }
         _ => None,
     }
+}
+
+/// Whether a type counts longer units than TIMESTAMP.
+fn is_coarse_timestamp(data_type: &Type) -> bool {
+    TimestampUnit::of(data_type).is_some_and(|it| it < TimestampUnit::Nanosecond)
 }
 
 /// The type in which an unsigned integer meets a number of another kind.
@@ -184,6 +195,7 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
         (_, Type::Double) if from.is_numeric() => Some(20),
         (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
         (Type::Date, Type::Timestamp) => Some(10),
+        (_, Type::Timestamp) if is_coarse_timestamp(from) => Some(10),
         (_, Type::Varchar) if from.labels().is_some() => Some(12),
         (_, Type::Custom(custom)) if custom.absorbs(from) => Some(12),
         (Type::Custom(custom), _) if custom.is_storage() && custom.storage() == to => Some(1),
@@ -287,6 +299,20 @@ mod tests {
         check(ab.clone(), bc, Some(Type::Varchar));
         check(ab.clone(), Type::Varchar, Some(Type::Varchar));
         check(ab, Type::Integer, None);
+    }
+
+    #[test]
+    fn timestamps_meet_in_the_finer_unit() {
+        let [second, millisecond, nanosecond] = TimestampUnit::ALL.map(TimestampUnit::data_type);
+        let order = [Type::Date, second, millisecond, Type::Timestamp, nanosecond];
+        for (left, coarse) in order.iter().enumerate() {
+            for (right, fine) in order.iter().enumerate().skip(left) {
+                assert_eq!(common_type(coarse, fine).as_ref(), Some(fine));
+                assert_eq!(common_type(fine, coarse).as_ref(), Some(fine));
+                assert!(implicit_cast_cost(coarse, fine).is_some(), "{coarse} to {fine}");
+                assert_eq!(implicit_cast_cost(fine, coarse).is_some(), left == right);
+            }
+        }
     }
 
     #[test]

@@ -108,7 +108,9 @@ mod ip_address;
 mod ip_prefix;
 mod json;
 mod key;
+mod time_tz;
 mod timestamp_tz;
+mod timestamp_unit;
 #[cfg(test)]
 mod tests;
 mod unsigned;
@@ -122,7 +124,9 @@ pub use ip_address::IpAddress;
 pub use ip_prefix::{IpNetwork, IpPrefix};
 pub use json::Json;
 pub use key::ComparisonKey;
+pub use time_tz::{TimeTz, ZonedTime};
 pub use timestamp_tz::TimestampTz;
+pub use timestamp_unit::TimestampUnit;
 pub use unsigned::{SignFlipped, UnsignedInteger};
 pub use uuid::Uuid;
 pub use zoned_timestamp::ZonedTimestamp;
@@ -216,6 +220,8 @@ pub enum Exchange {
     /// As unsigned integers of the storage type's width, stored with the sign bit flipped; see
     /// [`UnsignedInteger`].
     Unsigned,
+    /// As timestamps without a zone that count this unit, as the storage does.
+    Timestamps(TimestampUnit),
 }
 
 /// A handle to a custom type. Cheap to clone; equal by name.

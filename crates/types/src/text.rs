@@ -24,9 +24,12 @@ pub use number_parse::{
 };
 pub use temporal::{
     push_date, push_date_signed, push_offset, push_time, push_time_millis, push_timestamp,
-    push_timestamp_millis,
+    push_timestamp_millis, push_timestamp_nanos,
 };
-pub use temporal_parse::{WrittenZone, parse_date, parse_time, parse_timestamp, parse_zoned};
+pub use temporal_parse::{
+    WrittenZone, parse_date, parse_time, parse_timestamp, parse_timestamp_nanos, parse_zoned,
+    parse_zoned_time,
+};
 
 use crate::{Field, Type, Value, custom::Json};
 use std::fmt;

@@ -88,14 +88,14 @@ impl Storage {
 
 fn between_integers(from: &Type, to: &Type) -> Option<BoundScalar> {
     let widens = implicit_cast_cost(from, to).is_some();
-    let storages = (Storage::of(from), Storage::of(to));
+    let (stored, wanted) = (Storage::of(from), Storage::of(to));
     let function = match_integer!(from.physical(), A => {
-        match_integer!(to.physical(), B => resize::<A, B>(storages), else return None)
+        match_integer!(to.physical(), B => resize::<A, B>(stored, wanted), else return None)
     }, else return None);
     if widens { infallible(from, to, function) } else { fallible(from, to, function) }
 }
 
-fn resize<A, B>((from, into): (Storage, Storage)) -> Arc<dyn ScalarFunction>
+fn resize<A, B>(from: Storage, into: Storage) -> Arc<dyn ScalarFunction>
 where
     A: Whole + SignFlipped,
     B: Whole + SignFlipped,

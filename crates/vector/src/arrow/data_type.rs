@@ -7,7 +7,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_types::{
     Exchange, FIXED_ARRAY_SIZE_MAX, Field, PhysicalType, Schema, Type,
-    custom::{TimestampTz, UnsignedInteger},
+    custom::{TimestampTz, TimestampUnit, UnsignedInteger},
     row_field_name,
 };
 
@@ -63,6 +63,7 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             Exchange::Text | Exchange::Json => DataType::Utf8View,
             Exchange::Uuids => DataType::FixedSizeBinary(16),
             Exchange::Instants => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Exchange::Timestamps(unit) => DataType::Timestamp(time_unit(unit), None),
             Exchange::Unsigned => match custom.storage().physical() {
                 PhysicalType::I8 => DataType::UInt8,
                 PhysicalType::I16 => DataType::UInt16,
@@ -72,6 +73,14 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             },
         },
         Type::Opaque(_) => DataType::Null,
+    }
+}
+
+fn time_unit(unit: TimestampUnit) -> TimeUnit {
+    match unit {
+        TimestampUnit::Second => TimeUnit::Second,
+        TimestampUnit::Millisecond => TimeUnit::Millisecond,
+        TimestampUnit::Nanosecond => TimeUnit::Nanosecond,
     }
 }
 
@@ -160,6 +169,7 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         | DataType::FixedSizeBinary(_) => Type::Varbinary,
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => TimestampUnit::Nanosecond.data_type(),
         DataType::Timestamp(_, None) => Type::Timestamp,
         DataType::Timestamp(_, Some(_)) => TimestampTz::data_type(),
         DataType::Interval(_) | DataType::Duration(_) => Type::Interval,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_types::{
     Custom, Exchange, PhysicalType, Type,
-    custom::{SignFlipped, bits_of},
+    custom::{SignFlipped, TimestampUnit, bits_of},
 };
 
 /// The vector as an Arrow array of [`type_to_arrow`]'s type.
@@ -49,16 +49,7 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         (Values::I16(values), _) => primitive::<Int16Type>(values, nulls)?,
         (Values::I32(values), Type::Date) => primitive::<Date32Type>(values, nulls)?,
         (Values::I32(values), _) => primitive::<Int32Type>(values, nulls)?,
-        (Values::I64(values), Type::Time) => primitive::<Time64MicrosecondType>(values, nulls)?,
-        (Values::I64(values), Type::Timestamp) => {
-            primitive::<TimestampMicrosecondType>(values, nulls)?
-        }
-        (Values::I64(values), Type::Custom(_)) => instants(values, nulls)?,
-        (Values::I64(values), Type::Decimal { .. }) => {
-            let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
-            decimal(wide.into(), nulls, data_type)?
-        }
-        (Values::I64(values), _) => primitive::<Int64Type>(values, nulls)?,
+        (Values::I64(values), _) => of_64_bits(values, nulls, data_type)?,
         (Values::I128(values), _) => decimal(values.clone(), nulls, data_type)?,
         (Values::F32(values), _) => primitive::<Float32Type>(values, nulls)?,
         (Values::F64(values), _) => primitive::<Float64Type>(values, nulls)?,
@@ -95,6 +86,35 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         }
         (Values::Row { .. }, _) => return Err(Error::internal("row storage of another type")),
     })
+}
+
+/// Values of 64 bits: integers, decimals of few digits, and points in time.
+fn of_64_bits(
+    values: &ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+    data_type: &Type,
+) -> Result<ArrayRef> {
+    match data_type {
+        Type::Time => primitive::<Time64MicrosecondType>(values, nulls),
+        Type::Timestamp => primitive::<TimestampMicrosecondType>(values, nulls),
+        Type::Decimal { .. } => {
+            let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
+            decimal(wide.into(), nulls, data_type)
+        }
+        Type::Custom(custom) => match custom.exchange() {
+            Exchange::Timestamps(TimestampUnit::Second) => {
+                primitive::<TimestampSecondType>(values, nulls)
+            }
+            Exchange::Timestamps(TimestampUnit::Millisecond) => {
+                primitive::<TimestampMillisecondType>(values, nulls)
+            }
+            Exchange::Timestamps(TimestampUnit::Nanosecond) => {
+                primitive::<TimestampNanosecondType>(values, nulls)
+            }
+            _ => instants(values, nulls),
+        },
+        _ => primitive::<Int64Type>(values, nulls),
+    }
 }
 
 /// Timestamps in UTC.
@@ -156,7 +176,7 @@ fn unsigned(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
 /// A flat vector of a built-in type for one of a custom type.
 fn exchanged(vector: &Vector, custom: &Custom) -> Result<Vector> {
     match custom.exchange() {
-        Exchange::Instants => vector.flatten(),
+        Exchange::Instants | Exchange::Timestamps(_) => vector.flatten(),
         Exchange::Json => vector.flatten()?.with_type(Type::Varchar).flatten(),
         Exchange::Uuids | Exchange::Unsigned => {
             Err(Error::internal(format!("values of {} in their storage type", custom.name())))

@@ -74,6 +74,9 @@ pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
         DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
             date_or_time(array, to)
         }
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            same::<TimestampNanosecondType>(array, to)
+        }
         DataType::Timestamp(unit, _) => timestamp(array, *unit, to),
         DataType::Interval(_) | DataType::Duration(_) => interval(array, to),
         _ => nested(array, to),

@@ -102,6 +102,9 @@ fn number(array: &dyn Array, row: usize) -> Value {
             Value::Time(at::<Time64NanosecondType>(array, row).div_euclid(1000))
         }
         DataType::Time64(_) => Value::Time(at::<Time64MicrosecondType>(array, row)),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            Value::BigInt(at::<TimestampNanosecondType>(array, row))
+        }
         DataType::Timestamp(TimeUnit::Second, _) => {
             Value::Timestamp(at::<TimestampSecondType>(array, row) * 1_000_000)
         }
