@@ -453,14 +453,26 @@ fn without_sizes(args: &[Type]) -> Option<Vec<Type>> {
 /// there are none. Functions that
 /// do not know such types take them so.
 fn stand_ins(args: &[Type]) -> Option<Vec<Type>> {
-    let stand_in = |it: &Type| match it.unsigned() {
-        Some(UnsignedInteger::UHugeInt) => Some(Type::Double),
-        Some(unsigned) => Some(unsigned.signed()),
-        None if TimeTz::is(it) => Some(Type::Time),
-        None => TimestampUnit::of(it).map(|_| Type::Timestamp),
-    };
+    // The difference of two times with a zone is not that of their times.
+    if args.iter().filter(|it| TimeTz::is(it)).count() > 1 {
+        return None;
+    }
     let has_any = args.iter().any(|it| stand_in(it).is_some());
     has_any.then(|| args.iter().map(|it| stand_in(it).unwrap_or_else(|| it.clone())).collect())
+}
+
+/// See [`stand_ins`].
+fn stand_in(data_type: &Type) -> Option<Type> {
+    match data_type {
+        Type::Array(element) => stand_in(element).map(Type::array),
+        Type::FixedArray(array) => stand_in(&array.0).map(Type::array),
+        _ if TimeTz::is(data_type) => Some(Type::Time),
+        _ => match data_type.unsigned() {
+            Some(UnsignedInteger::UHugeInt) => Some(Type::Double),
+            Some(unsigned) => Some(unsigned.signed()),
+            None => TimestampUnit::of(data_type).map(|_| Type::Timestamp),
+        },
+    }
 }
 
 /// The sum of the implicit casts; large when one is missing (the overload took it on itself).

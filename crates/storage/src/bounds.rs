@@ -1,8 +1,8 @@
 //! Bounds of the values of rows: the least, the greatest, how many are null.
 //!
 //! Bounds of text are at most 16 bytes long: a lower bound is cut, an upper one is cut and its last
-//! character raised. Of types without an order, and of custom types other than unsigned integers and
-//! timestamps, bounds are unknown.
+//! character raised. Of types without an order, and of custom types other than unsigned integers
+//! and timestamps, bounds are unknown.
 
 use std::cmp::Ordering;
 use volley_codec::{ColumnReader, Options, encode};

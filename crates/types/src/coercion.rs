@@ -8,10 +8,10 @@ use crate::{
 /// The type that values of both types convert to without loss of meaning: for CASE branches,
 /// set operations and COALESCE. `None` when there is none.
 ///
-/// The rules are DuckDB's: integers widen; an unsigned and a signed one meet in the signed type that
-/// has all numbers of both, or HUGEINT; an integer and a decimal meet in the decimal that holds
-/// both; with a float, numbers become that float; dates widen to timestamps, and timestamps to those of a finer unit; booleans become
-/// numbers; NULL becomes anything.
+/// The rules are DuckDB's: integers widen; an unsigned and a signed one meet in the signed type
+/// that has all numbers of both, or HUGEINT; an integer and a decimal meet in the decimal that
+/// holds both; with a float, numbers become that float; dates widen to timestamps, and timestamps
+/// to those of a finer unit; booleans become numbers; NULL becomes anything.
 /// Arrays of a fixed size meet others in the array of any size. Rows that name their fields meet by
 /// name, in the row of the fields of both; other rows by position.
 /// VARCHAR meets itself and ENUMs here (untyped literals are handled by the binder); ENUMs of other

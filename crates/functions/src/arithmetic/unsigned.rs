@@ -2,7 +2,7 @@
 //! the sign bit flipped; see [`UnsignedInteger`].
 
 use super::{Operands, Operator, division_by_zero};
-use std::{fmt::Display, sync::Arc};
+use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundScalar, ScalarFunction, ScalarTraits, block_binary, simple};
 use volley_types::{
@@ -39,66 +39,20 @@ pub(super) fn operands(left: &Type, right: &Type) -> Option<Operands> {
     })
 }
 
-/// The storage of an unsigned integer, with the operations on its number that say whether they
-/// overflowed.
-trait Unsigned: SignFlipped<Number: Display> + simple::Stored<simple::NativeColumn<Self>> {
-    const ZERO: Self;
-    fn plus(self, other: Self) -> (Self, bool);
-    fn minus(self, other: Self) -> (Self, bool);
-    fn times(self, other: Self) -> (Self, bool);
-    /// `None` for a zero divisor.
-    fn quotient(self, other: Self) -> Option<Self>;
-    /// `None` for a zero divisor.
-    fn remainder(self, other: Self) -> Option<Self>;
-}
+/// The storage of an unsigned integer. Operations are those of 128 bits, which the compiler
+/// narrows.
+trait Unsigned: SignFlipped + simple::Stored<simple::NativeColumn<Self>> {}
 
-macro_rules! unsigned {
-    ($($stored:ty),*) => {
-        $(impl Unsigned for $stored {
-            const ZERO: $stored = <$stored>::MIN;
-
-            #[inline(always)]
-            fn plus(self, other: $stored) -> ($stored, bool) {
-                let (a, b) = (self.number(), other.number());
-                let sum = a.wrapping_add(b);
-                (<$stored>::stored(sum), sum < a)
-            }
-
-            #[inline(always)]
-            fn minus(self, other: $stored) -> ($stored, bool) {
-                let (a, b) = (self.number(), other.number());
-                (<$stored>::stored(a.wrapping_sub(b)), a < b)
-            }
-
-            #[inline(always)]
-            fn times(self, other: $stored) -> ($stored, bool) {
-                let (product, overflow) = self.number().overflowing_mul(other.number());
-                (<$stored>::stored(product), overflow)
-            }
-
-            #[inline(always)]
-            fn quotient(self, other: $stored) -> Option<$stored> {
-                self.number().checked_div(other.number()).map(<$stored>::stored)
-            }
-
-            #[inline(always)]
-            fn remainder(self, other: $stored) -> Option<$stored> {
-                self.number().checked_rem(other.number()).map(<$stored>::stored)
-            }
-        })*
-    };
-}
-
-unsigned!(i8, i16, i32, i64, i128);
+impl<T: SignFlipped + simple::Stored<simple::NativeColumn<T>>> Unsigned for T {}
 
 /// `operator` on two unsigned integers of type `common`.
 pub(super) fn bind(operator: Operator, common: UnsignedInteger) -> Option<BoundScalar> {
     let common = common.data_type();
     let function = match_integer!(common.physical(), T => match operator {
-        Operator::Plus => checked::<T>(operator, T::plus),
-        Operator::Minus => checked::<T>(operator, T::minus),
-        Operator::Multiply => checked::<T>(operator, T::times),
-        Operator::Divide => divided(T::quotient),
+        Operator::Plus => checked::<T>(operator, u128::overflowing_add),
+        Operator::Minus => checked::<T>(operator, u128::overflowing_sub),
+        Operator::Multiply => checked::<T>(operator, u128::overflowing_mul),
+        Operator::Divide => divided::<T>(u128::checked_div),
     }, else return None);
     Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::DEFAULT, function))
 }
@@ -106,7 +60,9 @@ pub(super) fn bind(operator: Operator, common: UnsignedInteger) -> Option<BoundS
 /// The remainder of unsigned integers.
 pub(super) fn bind_mod(common: UnsignedInteger) -> Option<BoundScalar> {
     let common = common.data_type();
-    let function = match_integer!(common.physical(), T => divided(T::remainder), else return None);
+    let function = match_integer!(
+        common.physical(), T => divided::<T>(u128::checked_rem), else return None
+    );
     Some(BoundScalar::new(vec![common.clone(); 2], common, ScalarTraits::DEFAULT, function))
 }
 
@@ -115,11 +71,11 @@ pub(super) fn bind_negate(data_type: UnsignedInteger) -> Option<BoundScalar> {
     fn function<T: Unsigned>() -> Arc<dyn ScalarFunction> {
         simple::vectorized(move |rows, args, to, ctx| {
             let error = |a: T| {
-                let message = format!("overflow in negation of {to} (-{})", a.number());
+                let message = format!("overflow in negation of {to} (-{})", number(a));
                 Error::invalid_value(message).hint("cast the operand to a signed type")
             };
             type Marker<T> = simple::Physical<T>;
-            let f = |a: T| T::ZERO.minus(a);
+            let f = |a: T| (a, number(a) != 0);
             simple::map_checked1::<Marker<T>, Marker<T>, T>(rows, args, to, ctx, f, error)
         })
     }
@@ -128,24 +84,37 @@ pub(super) fn bind_negate(data_type: UnsignedInteger) -> Option<BoundScalar> {
     Some(BoundScalar::new(vec![data_type.clone()], data_type, ScalarTraits::DEFAULT, function))
 }
 
+#[inline(always)]
+fn number<T: Unsigned>(stored: T) -> u128 {
+    stored.number().into()
+}
+
+/// `operation`, which says whether it overflows 128 bits.
 fn checked<T: Unsigned>(
     operator: Operator,
-    f: impl Fn(T, T) -> (T, bool) + Copy + Send + Sync + 'static,
+    operation: impl Fn(u128, u128) -> (u128, bool) + Copy + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
+    let f = move |a: T, b: T| {
+        let (result, overflow) = operation(number(a), number(b));
+        let narrow = T::stored_low(result);
+        (narrow, overflow | (number(narrow) != result))
+    };
     let function = simple::vectorized(move |rows, args, to, ctx| {
         let error =
-            |a: T, b: T| operator.overflow(to, a.number().to_string(), b.number().to_string());
+            |a: T, b: T| operator.overflow(to, number(a).to_string(), number(b).to_string());
         type Marker<T> = simple::Physical<T>;
-        simple::map_checked2::<Marker<T>, Marker<T>, Marker<T>, T>(rows, args, to, ctx, &f, error)
+        simple::map_checked2::<Marker<T>, Marker<T>, Marker<T>, T>(rows, args, to, ctx, f, error)
     });
     simple::with_block(function, block_binary(f))
 }
 
+/// `operation`, which has no result for a zero divisor.
 fn divided<T: Unsigned>(
-    f: impl Fn(T, T) -> Option<T> + Send + Sync + 'static,
+    operation: impl Fn(u128, u128) -> Option<u128> + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
     type Marker<T> = simple::Physical<T>;
     simple::function2::<Marker<T>, Marker<T>, Marker<T>, _>(move |a: T, b: T| -> Result<T> {
-        f(a, b).ok_or_else(division_by_zero)
+        let result = operation(number(a), number(b)).ok_or_else(division_by_zero)?;
+        Ok(T::stored_low(result))
     })
 }

@@ -71,7 +71,8 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     fallible(from, to, function)
 }
 
-/// A count of units of so many nanoseconds as the nearest count of others; `None` beyond 64 bits.
+/// A count of units of `from_nanos` nanoseconds as the nearest count of units of `to_nanos`; `None`
+/// beyond 64 bits.
 fn converted(units: i64, from_nanos: i64, to_nanos: i64) -> Option<i64> {
     let (nanos, unit) = (i128::from(units) * i128::from(from_nanos), i128::from(to_nanos));
     let (quotient, rest) = (nanos / unit, nanos % unit);

@@ -5,8 +5,8 @@
 //!           + greatest offset - offset, in seconds
 //! ```
 //!
-//! Stored values have the order of the type, which is DuckDB's: by the time in UTC, then the greater
-//! offset first. `12:00:00+02` and `11:00:00+01` are different.
+//! Stored values have the order of the type, which is DuckDB's: by the time in UTC, then the
+//! greater offset first. `12:00:00+02` and `11:00:00+01` are different.
 
 use super::{Custom, CustomType, Exchange};
 use crate::{

@@ -20,8 +20,8 @@ pub fn push_timestamp(out: &mut String, micros: i64) {
     push_time(out, micros_of_day);
 }
 
-/// Appends `2020-01-31 12:00:00.123456789` of nanoseconds, with the fraction's digits up to the last
-/// that is not zero.
+/// Appends `2020-01-31 12:00:00.123456789` of nanoseconds, with the fraction's digits up to the
+/// last that is not zero.
 pub fn push_timestamp_nanos(out: &mut String, nanos: i64) {
     const NANOS_PER_SECOND: i64 = 1_000_000_000;
     let (seconds, fraction) =

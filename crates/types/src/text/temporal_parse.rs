@@ -18,8 +18,8 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     timestamp_of(days, micros)
 }
 
-/// Like [`parse_timestamp`], with the nanoseconds since 1970-01-01; digits beyond those are cut off.
-/// `None` also beyond 64 bits.
+/// Like [`parse_timestamp`], with the nanoseconds since 1970-01-01; digits beyond those are cut
+/// off. `None` also beyond 64 bits.
 pub fn parse_timestamp_nanos(text: &str) -> Option<i64> {
     let micros = parse_timestamp(text)?;
     // All other digits belong to the year or come before the fraction.
@@ -72,8 +72,8 @@ pub fn parse_zoned(text: &str) -> Option<(i64, WrittenZone<'_>)> {
     ))
 }
 
-/// Reads a time of day and the seconds that its zone is ahead of UTC: `12:34:56.789+02:30`, `12:34Z`,
-/// `12:34` in UTC.
+/// Reads a time of day and the seconds that its zone is ahead of UTC: `12:34:56.789+02:30`,
+/// `12:34Z`, `12:34` in UTC.
 pub fn parse_zoned_time(text: &str) -> Option<(i64, i64)> {
     let mut cursor = Cursor::new(text);
     let micros = cursor.clock()?;
