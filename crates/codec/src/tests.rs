@@ -2,7 +2,10 @@ use crate::{CodecId, ColumnReader, Options, encode, marks, marks::Mark};
 use arrow_buffer::Buffer;
 use std::sync::Arc;
 use volley_kernels::compare::Comparison;
-use volley_types::{Custom, Type, Value, custom::Uuid};
+use volley_types::{
+    Custom, Type, Value,
+    custom::{UnsignedInteger, Uuid},
+};
 use volley_vector::{
     ColumnTest, Encoding, Rows, Vector,
     random::{Generator, SCALAR_TYPES, opaque_type},
@@ -51,6 +54,7 @@ fn types(random: &mut Generator) -> Vec<Type> {
     let mut types = SCALAR_TYPES.to_vec();
     types.extend([Type::decimal(12, 2), Type::decimal(30, 2), Type::Unknown]);
     types.push(Type::Custom(Custom::new(Uuid)));
+    types.extend(UnsignedInteger::ALL.map(UnsignedInteger::data_type));
     types.extend((0..6).map(|_| random.data_type(3)));
     types
 }

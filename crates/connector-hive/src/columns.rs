@@ -7,7 +7,9 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Field, Schema, Type, Value, common_type, implicit_cast_cost};
+use volley_types::{
+    Field, Schema, Type, Value, common_type, custom::TimestampUnit, implicit_cast_cost,
+};
 
 /// The table's columns, and its files. The columns are those of the files, then the position of the
 /// row, the name of the file, and what folders give; one of a folder takes the place of one of the
@@ -122,7 +124,8 @@ fn stored_column(
     }
     let can_cast = options.union_by_name
         || own.data_type == field.data_type
-        || implicit_cast_cost(&own.data_type, &field.data_type).is_some();
+        || implicit_cast_cost(&own.data_type, &field.data_type).is_some()
+        || TimestampUnit::of(&own.data_type).is_some() && field.data_type == Type::Timestamp;
     match can_cast {
         true => Ok(PartColumn::Cast(place)),
         false => Err(misfit(field, own, file, "the first file")),

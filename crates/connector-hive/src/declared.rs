@@ -2,7 +2,7 @@
 
 use crate::part::{Part, PartColumn, PartFile};
 use volley_error::{Error, Result};
-use volley_types::{Field, Value, implicit_cast_cost};
+use volley_types::{Field, Type, Value, custom::TimestampUnit, implicit_cast_cost};
 
 /// A column that a catalog declares.
 #[derive(Clone, Debug)]
@@ -68,6 +68,7 @@ fn declared_column(column: &DeclaredColumn, file: &PartFile) -> Result<PartColum
     }
     if own.data_type == field.data_type
         || implicit_cast_cost(&own.data_type, &field.data_type).is_some()
+        || TimestampUnit::of(&own.data_type).is_some() && field.data_type == Type::Timestamp
     {
         return Ok(PartColumn::Cast(place));
     }

@@ -8,7 +8,7 @@ use crate::batch::StoredBatch;
 use volley_connector::{Bounds, ColumnStatistics, TableStatistics};
 use volley_error::Result;
 use volley_memory::check_cancelled;
-use volley_types::{Native, Schema, Type, Value, match_integer};
+use volley_types::{Native, Schema, Type, Value, custom::TimestampUnit, match_integer};
 use volley_vector::{Rows, Vector};
 
 /// A summary of a column of one batch, without deleted rows. All figures are exact.
@@ -112,7 +112,9 @@ fn native_range<T: Native + Ord>(values: &[T], rows: Option<&Rows>) -> Option<(T
 }
 
 fn integer_value(data_type: &Type, value: i128) -> Option<Value> {
-    Some(match data_type {
+    let is_stored_number = data_type.unsigned().is_some() || TimestampUnit::of(data_type).is_some();
+    let stored = if is_stored_number { data_type.storage() } else { data_type };
+    Some(match stored {
         Type::TinyInt => Value::TinyInt(value.try_into().ok()?),
         Type::SmallInt => Value::SmallInt(value.try_into().ok()?),
         Type::Integer => Value::Integer(value.try_into().ok()?),

@@ -123,7 +123,8 @@ fn values_of_join(filter: &ColumnFilter, data_type: &Type) -> Option<Vec<Value>>
 }
 
 fn integer_value(key: i64, data_type: &Type) -> Option<Value> {
-    Some(match data_type {
+    let stored = if data_type.unsigned().is_some() { data_type.storage() } else { data_type };
+    Some(match stored {
         Type::TinyInt => Value::TinyInt(key.try_into().ok()?),
         Type::SmallInt => Value::SmallInt(key.try_into().ok()?),
         Type::Integer => Value::Integer(key.try_into().ok()?),

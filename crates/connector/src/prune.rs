@@ -141,9 +141,14 @@ fn operand_bounds(operand: &Expr, bounds: &dyn Fn(usize) -> Bounds) -> Option<Bo
 
 /// A value in a wider type; `None` when the cast does not keep all values and their order.
 fn widened(value: &Value, from: &Type, to: &Type) -> Option<Value> {
-    let number = |value: &Value| match value {
-        Value::Null => Some(0),
-        value => value.as_i128(),
+    let number = |value: &Value| match (value, from.unsigned()) {
+        (Value::Null, _) => Some(0),
+        (value, None) => value.as_i128(),
+        (value, Some(unsigned)) => i128::try_from(unsigned.number(value)?).ok(),
+    };
+    let shape = |it: &Type| match it.unsigned() {
+        Some(unsigned) => Some((unsigned.digits(), 0)),
+        None => it.decimal_shape(),
     };
     let value_of: fn(i128) -> Option<Value> = match to {
         Type::SmallInt => |it| Some(Value::SmallInt(it.try_into().ok()?)),
@@ -158,7 +163,7 @@ fn widened(value: &Value, from: &Type, to: &Type) -> Option<Value> {
         (Type::Date, Type::Timestamp) => DAY_MICROS,
         (_, Type::Timestamp) => return None,
         _ => {
-            let ((p1, s1), (p2, s2)) = (from.decimal_shape()?, to.decimal_shape()?);
+            let ((p1, s1), (p2, s2)) = (shape(from)?, to.decimal_shape()?);
             if s2 < s1 || p2 - s2 < p1 - s1 {
                 return None;
             }

@@ -6,7 +6,10 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::{Type, TypeRegistry};
+use volley_types::{
+    Type, TypeRegistry,
+    custom::{TimeTz, TimestampUnit, UnsignedInteger},
+};
 
 /// Settles a scalar function's types: `None` when it does not take these arguments.
 ///
@@ -382,14 +385,19 @@ impl Registry {
     }
 
     /// What `bind` gives for the first of the names that `name` may be registered by, where arrays
-    /// of a fixed size may be taken as arrays of any size.
+    /// of a fixed size may be taken as arrays of any size, unsigned integers as signed ones,
+    /// timestamps of other units as TIMESTAMP, and times with a zone as TIME.
     fn bound<B>(
         &self,
         name: &str,
         args: &[Type],
         bind: impl Fn(&str, &[Type]) -> Option<B>,
     ) -> Option<B> {
-        let bind = |own: &String| bind(own, args).or_else(|| bind(own, &without_sizes(args)?));
+        let bind = |own: &String| {
+            bind(own, args)
+                .or_else(|| bind(own, &without_sizes(args)?))
+                .or_else(|| bind(own, &stand_ins(args)?))
+        };
         self.registered(name).iter().find_map(bind)
     }
 
@@ -438,6 +446,33 @@ impl Registry {
 fn without_sizes(args: &[Type]) -> Option<Vec<Type>> {
     let has_sizes = args.iter().any(|it| matches!(it, Type::FixedArray(_)));
     has_sizes.then(|| args.iter().map(Type::without_size).collect())
+}
+
+/// The types with the signed integers that unsigned ones convert to without a cast, or DOUBLE for
+/// UHUGEINT, TIMESTAMP for timestamps of other units, and TIME for times with a zone; `None` when
+/// there are none. Functions that
+/// do not know such types take them so.
+fn stand_ins(args: &[Type]) -> Option<Vec<Type>> {
+    // The difference of two times with a zone is not that of their times.
+    if args.iter().filter(|it| TimeTz::is(it)).count() > 1 {
+        return None;
+    }
+    let has_any = args.iter().any(|it| stand_in(it).is_some());
+    has_any.then(|| args.iter().map(|it| stand_in(it).unwrap_or_else(|| it.clone())).collect())
+}
+
+/// See [`stand_ins`].
+fn stand_in(data_type: &Type) -> Option<Type> {
+    match data_type {
+        Type::Array(element) => stand_in(element).map(Type::array),
+        Type::FixedArray(array) => stand_in(&array.0).map(Type::array),
+        _ if TimeTz::is(data_type) => Some(Type::Time),
+        _ => match data_type.unsigned() {
+            Some(UnsignedInteger::UHugeInt) => Some(Type::Double),
+            Some(unsigned) => Some(unsigned.signed()),
+            None => TimestampUnit::of(data_type).map(|_| Type::Timestamp),
+        },
+    }
 }
 
 /// The sum of the implicit casts; large when one is missing (the overload took it on itself).

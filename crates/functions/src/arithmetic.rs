@@ -10,12 +10,15 @@ mod float;
 mod double;
 mod temporal;
 mod interval;
+mod nanosecond;
+mod time_tz;
+mod unsigned;
 
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BindScalar, BoundScalar, Registry};
-use volley_types::{Type, common_type, comparable_type};
+use volley_types::{Type, common_type, comparable_type, custom::UnsignedInteger};
 
 /// Registers the arithmetic operators.
 pub(crate) fn register(registry: &mut Registry) {
@@ -70,7 +73,13 @@ pub(crate) fn register(registry: &mut Registry) {
     add(registry, "mod", modulo, bind_mod);
     add(registry, "negate", negate, bind_negate);
     temporal::register(registry);
+    nanosecond::register(registry);
+    time_tz::register(registry);
     interval::register(registry);
+}
+
+fn timestamp_out_of_range() -> Error {
+    Error::invalid_value("timestamp out of range")
 }
 
 fn add(
@@ -114,6 +123,8 @@ fn division_by_zero() -> Error {
 enum Operands {
     /// Integers of this type.
     Integers(Type),
+    /// Unsigned integers of this type.
+    Unsigned(UnsignedInteger),
     /// Decimals or integers, at least one of them a decimal: precisions and scales.
     Decimals((u8, u8), (u8, u8)),
     /// Floats of this type.
@@ -127,8 +138,11 @@ fn operands(args: &[Type]) -> Option<Operands> {
         (Type::Unknown, other) | (other, Type::Unknown) => (other, other),
         both => both,
     };
-    if !left.is_numeric() || !right.is_numeric() {
+    if !left.is_number() || !right.is_number() {
         return None;
+    }
+    if left.unsigned().is_some() || right.unsigned().is_some() {
+        return unsigned::operands(left, right);
     }
     let common = common_type(left, right)?;
     if common.is_integer() {
@@ -143,6 +157,7 @@ fn operands(args: &[Type]) -> Option<Operands> {
 fn bind_plus(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Plus, common),
+        Operands::Unsigned(common) => unsigned::bind(Operator::Plus, common),
         Operands::Decimals(left, right) => decimal::bind_sum(Operator::Plus, left, right),
         Operands::Floats(common) => {
             float::bind_operator(Operator::Plus, common, |a, b| a + b, |a, b| a + b)
@@ -153,6 +168,7 @@ fn bind_plus(args: &[Type]) -> Option<BoundScalar> {
 fn bind_minus(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Minus, common),
+        Operands::Unsigned(common) => unsigned::bind(Operator::Minus, common),
         Operands::Decimals(left, right) => decimal::bind_sum(Operator::Minus, left, right),
         Operands::Floats(common) => {
             float::bind_operator(Operator::Minus, common, |a, b| a - b, |a, b| a - b)
@@ -163,6 +179,7 @@ fn bind_minus(args: &[Type]) -> Option<BoundScalar> {
 fn bind_multiply(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Multiply, common),
+        Operands::Unsigned(common) => unsigned::bind(Operator::Multiply, common),
         Operands::Decimals(left, right) => decimal::bind_product(left, right),
         Operands::Floats(common) => {
             float::bind_operator(Operator::Multiply, common, |a, b| a * b, |a, b| a * b)
@@ -181,6 +198,7 @@ fn bind_divide(args: &[Type]) -> Option<BoundScalar> {
 fn bind_integer_divide(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind(Operator::Divide, common),
+        Operands::Unsigned(common) => unsigned::bind(Operator::Divide, common),
         Operands::Decimals(..) => float::bind_checked_divide(Type::Double),
         Operands::Floats(common) => float::bind_checked_divide(common),
     }
@@ -189,6 +207,7 @@ fn bind_integer_divide(args: &[Type]) -> Option<BoundScalar> {
 fn bind_mod(args: &[Type]) -> Option<BoundScalar> {
     match operands(args)? {
         Operands::Integers(common) => integer::bind_mod(common),
+        Operands::Unsigned(common) => unsigned::bind_mod(common),
         Operands::Decimals((p1, s1), (p2, s2)) => {
             let left = Type::Decimal { precision: p1, scale: s1 };
             let right = Type::Decimal { precision: p2, scale: s2 };
@@ -203,6 +222,7 @@ fn bind_negate(args: &[Type]) -> Option<BoundScalar> {
         [Type::Unknown] => integer::bind_negate(Type::BigInt),
         [one] if one.is_float() => float::bind_negate(one.clone()),
         [one] if one.is_integer() || one.is_decimal() => integer::bind_negate(one.clone()),
+        [one] => unsigned::bind_negate(one.unsigned()?),
         _ => None,
     }
 }

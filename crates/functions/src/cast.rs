@@ -4,10 +4,12 @@
 //! number ─ number     exact, or rounded, or the row fails      cast/number
 //! anything ─> VARCHAR                                          cast/to_text
 //! VARCHAR ─> anything the row fails when the text is no such value   cast/from_text
-//! points in time                                               cast/temporal
+//! points in time                                               cast/temporal, cast/timestamp_unit
+//! TIME WITH TIME ZONE ─ text, points in time                     cast/time_tz
 //! ARRAY, MAP, ROW     by element                               cast/nested
 //! anything ─ JSON     as to_json and json_transform do         cast/json
 //! ENUM ─> anything    as its text does                         cast/enumeration
+//! unsigned integers ─ numbers, text                            cast/unsigned
 //! other custom types  as they say                              cast/custom
 //! ```
 
@@ -20,6 +22,9 @@ mod custom;
 mod enumeration;
 mod json;
 mod nested;
+mod time_tz;
+mod timestamp_unit;
+mod unsigned;
 
 pub(crate) use from_text::value_of;
 pub use nested::{ElementCast, FieldMatch, PartErrors, PartRules, bind_parts};
@@ -27,7 +32,10 @@ pub use nested::{ElementCast, FieldMatch, PartErrors, PartRules, bind_parts};
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarFunction, ScalarTraits, simple};
-use volley_types::{Type, custom::Json};
+use volley_types::{
+    Type,
+    custom::{Json, TimeTz, TimestampUnit},
+};
 use volley_vector::Vector;
 
 /// Registers all conversions.
@@ -48,6 +56,11 @@ fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         }
         _ if is_json(from) || is_json(to) => json::bind(from, to),
         _ if from.labels().is_some() => enumeration::bind(from, to),
+        _ if from.unsigned().is_some() || to.unsigned().is_some() => unsigned::bind(from, to),
+        _ if TimeTz::is(from) || TimeTz::is(to) => time_tz::bind(from, to),
+        _ if TimestampUnit::of(from).is_some() || TimestampUnit::of(to).is_some() => {
+            timestamp_unit::bind(from, to)
+        }
         (Type::Custom(_), _) | (_, Type::Custom(_)) => custom::bind(from, to),
         (_, Type::Varchar) => to_text::bind(from),
         (Type::Varchar, _) => from_text::bind(to),

@@ -6,8 +6,8 @@ use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
 use volley_types::{
     Type,
     custom::{
-        Enumeration, HyperLogLog, IpAddress, IpPrefix, Json, TimestampTz, Uuid, bits_of,
-        stored_bits,
+        Enumeration, HyperLogLog, IpAddress, IpPrefix, Json, TimeTz, TimestampTz, TimestampUnit,
+        UnsignedInteger, Uuid, bits_of, stored_bits,
     },
 };
 use volley_vector::{Decoded, StringBuilder, Vector};
@@ -22,6 +22,15 @@ pub(crate) fn register(registry: &mut Registry) {
     types.add_plain(HyperLogLog);
     types.add_plain(TimestampTz::default());
     types.add_alias("TIMESTAMPTZ", TimestampTz::NAME);
+    types.add_plain(TimeTz);
+    types.add_alias("TIMETZ", TimeTz::NAME);
+    TimestampUnit::ALL.into_iter().for_each(|it| types.add_plain(it));
+    for (unsigned, alias) in
+        UnsignedInteger::ALL.into_iter().zip(["UINT8", "UINT16", "UINT32", "UINT64", "UINT128"])
+    {
+        types.add_plain(unsigned);
+        types.add_alias(alias, unsigned.data_type().to_string().as_str());
+    }
     types.add("ENUM", Arc::new(make_enum));
     registry.add_casts(Arc::new(bind_bytes));
 }

@@ -21,7 +21,8 @@ pub use format_parse::{check_time_format, read_timestamp};
 pub(crate) use zoned::moved as instant_moved;
 
 use volley_error::Error;
-use volley_function::Registry;
+use volley_function::{BoundScalar, Registry};
+use volley_types::Type;
 
 /// Registers the functions on points in time, except for the operators.
 pub(crate) fn register(registry: &mut Registry) {
@@ -37,6 +38,11 @@ pub(crate) fn register(registry: &mut Registry) {
     zoned::register(registry);
 }
 
-fn timestamp_out_of_range() -> Error {
+/// A conversion between instants and dates, times and timestamps.
+pub(crate) fn instants(from: &Type, to: &Type) -> Option<BoundScalar> {
+    zoned::conversion(from, to)
+}
+
+pub(crate) fn timestamp_out_of_range() -> Error {
     Error::invalid_value("timestamp out of range")
 }

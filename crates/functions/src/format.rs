@@ -59,6 +59,7 @@ fn taken(given: &Type) -> Type {
     match given {
         Type::Boolean | Type::HugeInt => given.clone(),
         Type::Decimal { .. } | Type::Real | Type::Double => Type::Double,
+        _ if given.unsigned().is_some() => Type::HugeInt,
         _ if given.is_integer() => Type::BigInt,
         _ => Type::Varchar,
     }

@@ -323,6 +323,7 @@ pub(crate) fn same_expr(left: &Expr, right: &Expr) -> bool {
 /// Whether values of the type that are equal are the same.
 pub(crate) fn has_one_form(data_type: &Type) -> bool {
     data_type.is_integer()
+        || data_type.unsigned().is_some()
         || data_type.is_decimal()
         || data_type.is_string()
         || matches!(data_type, Type::Boolean | Type::Date | Type::Timestamp)

@@ -23,7 +23,7 @@ use volley_connector::{Conditions, LookupKey};
 use volley_error::Result;
 use volley_types::{
     Type, Value,
-    custom::{TimestampTz, Uuid},
+    custom::{TimestampTz, TimestampUnit, Uuid},
 };
 
 /// Larger filters are not read: the values of a row group of this many bytes are read as soon.
@@ -154,7 +154,14 @@ fn is_plain(value: f64) -> bool {
 
 /// Like [`stored_key`], of what is an integer for us.
 fn stored_integer(leaf: &Leaf, value: i128) -> Option<Vec<u8>> {
+    let unsigned = leaf.data_type.unsigned();
+    let value = match unsigned {
+        Some(unsigned) => unsigned.number_of(value).try_into().ok()?,
+        None => value,
+    };
     let is_known = !matches!(leaf.data_type, Type::Custom(_))
+        || unsigned.is_some()
+        || TimestampUnit::of(&leaf.data_type).is_some()
         || [TimestampTz::data_type(), Uuid::data_type()].contains(&leaf.data_type);
     if !is_known {
         return None;

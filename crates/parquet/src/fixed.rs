@@ -8,7 +8,7 @@ use crate::{
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use bytes::Bytes;
 use volley_error::Result;
-use volley_types::{Interval, Native, PhysicalType, match_integer};
+use volley_types::{Interval, Native, PhysicalType, custom::SignFlipped, match_integer};
 use volley_vector::Values;
 
 /// Days from the beginning of the Julian calendar to 1970-01-01.
@@ -57,10 +57,15 @@ pub(crate) fn fixed_sink(leaf: &Leaf) -> Result<Box<dyn FixedSink>> {
         Conversion::Int32 { unsigned: false, factor: 1 } if physical == PhysicalType::I32 => {
             sink(|it: &[u8; 4]| Some(i32::from_le_bytes(*it)))
         }
-        Conversion::Int32 { unsigned, factor } => match_integer!(physical, T => {
+        Conversion::Int32 { unsigned: true, .. } => match_integer!(physical, T => {
+            sink(|it: &[u8; 4]| {
+                let number = u128::from(u32::from_le_bytes(*it));
+                Some(T::stored(number.try_into().ok()?))
+            })
+        }, else return Err(no_layout(leaf))),
+        Conversion::Int32 { unsigned: false, factor } => match_integer!(physical, T => {
             sink(move |it: &[u8; 4]| {
-                let value = i32::from_le_bytes(*it);
-                let value = if unsigned { i64::from(value as u32) } else { i64::from(value) };
+                let value = i64::from(i32::from_le_bytes(*it));
                 T::try_from(value.checked_mul(factor)?).ok()
             })
         }, else return Err(no_layout(leaf))),
@@ -74,7 +79,7 @@ pub(crate) fn fixed_sink(leaf: &Leaf) -> Result<Box<dyn FixedSink>> {
             }
         }
         Conversion::Int64 { unsigned: true, .. } => {
-            sink(|it: &[u8; 8]| Some(i128::from(u64::from_le_bytes(*it))))
+            sink(|it: &[u8; 8]| Some(i64::stored(u64::from_le_bytes(*it))))
         }
         Conversion::Int64 { .. } => sink(|it: &[u8; 8]| Some(i128::from(i64::from_le_bytes(*it)))),
         Conversion::Int96 => sink(int96_micros),

@@ -8,7 +8,7 @@ use parquet::{
 use volley_error::Result;
 use volley_types::{
     DECIMAL_PRECISION_MAX, Type,
-    custom::{Json, TimestampTz, Uuid},
+    custom::{Json, TimestampTz, TimestampUnit, UnsignedInteger, Uuid},
 };
 
 /// One leaf of the schema: one column chunk per row group.
@@ -28,7 +28,8 @@ pub(crate) struct Leaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
     Boolean,
-    /// To any integer layout, multiplied.
+    /// To any integer layout, multiplied; unsigned ones are stored in the leaf's type as
+    /// [`UnsignedInteger`] says.
     Int32 {
         unsigned: bool,
         factor: i64,
@@ -222,9 +223,9 @@ fn int32_type(
     match (bits, is_signed) {
         (8, true) => (Type::TinyInt, signed),
         (16, true) => (Type::SmallInt, signed),
-        (8, false) => (Type::SmallInt, unsigned),
-        (16, false) => (Type::Integer, unsigned),
-        (_, false) => (Type::BigInt, unsigned),
+        (8, false) => (UnsignedInteger::UTinyInt.data_type(), unsigned),
+        (16, false) => (UnsignedInteger::USmallInt.data_type(), unsigned),
+        (_, false) => (UnsignedInteger::UInteger.data_type(), unsigned),
         (_, true) => (Type::Integer, signed),
     }
 }
@@ -235,12 +236,19 @@ fn int64_type(
     decimal: Option<Type>,
 ) -> (Type, Conversion) {
     let signed = |unit| Conversion::Int64 { unsigned: false, unit };
+    let unsigned = || {
+        let conversion = Conversion::Int64 { unsigned: true, unit: Unit::Same };
+        (UnsignedInteger::UBigInt.data_type(), conversion)
+    };
     if let Some(decimal) = decimal {
         return (decimal, signed(Unit::Same));
     }
     match (logical, converted) {
         (Some(LogicalType::Timestamp(it)), _) => {
             let is_instant = it.is_adjusted_to_u_t_c;
+            if it.unit == TimeUnit::NANOS && !is_instant {
+                return (TimestampUnit::Nanosecond.data_type(), signed(Unit::Same));
+            }
             let data_type = if is_instant { TimestampTz::data_type() } else { Type::Timestamp };
             (data_type, signed(unit_of(&it.unit)))
         }
@@ -248,12 +256,8 @@ fn int64_type(
         (None, ConvertedType::TIMESTAMP_MILLIS) => (Type::Timestamp, signed(Unit::Thousands)),
         (None, ConvertedType::TIMESTAMP_MICROS) => (Type::Timestamp, signed(Unit::Same)),
         (None, ConvertedType::TIME_MICROS) => (Type::Time, signed(Unit::Same)),
-        (Some(LogicalType::Integer(it)), _) if !it.is_signed => {
-            (Type::HugeInt, Conversion::Int64 { unsigned: true, unit: Unit::Same })
-        }
-        (None, ConvertedType::UINT_64) => {
-            (Type::HugeInt, Conversion::Int64 { unsigned: true, unit: Unit::Same })
-        }
+        (Some(LogicalType::Integer(it)), _) if !it.is_signed => unsigned(),
+        (None, ConvertedType::UINT_64) => unsigned(),
         _ => (Type::BigInt, signed(Unit::Same)),
     }
 }

@@ -10,9 +10,12 @@ use parquet::{
 };
 use std::{io::Write, sync::Arc};
 use volley_error::{Error, Result};
-use volley_types::{Schema, Type};
+use volley_types::{
+    Schema, Type,
+    custom::{TimestampUnit, UnsignedInteger},
+};
 use volley_vector::{
-    Batch,
+    Batch, Decoded, Vector,
     arrow::{ArrowLayout, batch_to_arrow, schema_to_arrow},
 };
 
@@ -40,7 +43,9 @@ const WRITE_FACTOR: usize = 3;
 pub struct ParquetWriter<W: Write + Send> {
     schema: SchemaRef,
     writer: ArrowWriter<W>,
-    has_hugeint: bool,
+    has_hugeints: bool,
+    /// Columns of TIMESTAMP_S, which Parquet has no unit for: they are written as TIMESTAMP.
+    seconds: Vec<usize>,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
@@ -72,8 +77,21 @@ impl<W: Write + Send> ParquetWriter<W> {
                 return Err(Error::unsupported(message).hint("cast it to VARCHAR"));
             }
         }
-        let has_hugeint = schema.types().any(|it| find(it, &|it| *it == Type::HugeInt).is_some());
-        let schema = Arc::new(schema_to_arrow(schema, ArrowLayout::Portable));
+        let second = TimestampUnit::Second.data_type();
+        let (mut schema, mut seconds) = (schema.clone(), Vec::new());
+        for (index, field) in schema.fields.iter_mut().enumerate() {
+            if field.data_type == second {
+                field.data_type = Type::Timestamp;
+                seconds.push(index);
+            } else if find(&field.data_type, &|it| *it == second).is_some() {
+                let message = format!("Parquet files do not hold {second}: column {}", field.name);
+                return Err(Error::unsupported(message).hint("cast it to TIMESTAMP"));
+            }
+        }
+        let uhugeint = UnsignedInteger::UHugeInt.data_type();
+        let is_hugeint = |it: &Type| *it == Type::HugeInt || *it == uhugeint;
+        let has_hugeints = schema.types().any(|it| find(it, &is_hugeint).is_some());
+        let schema = Arc::new(schema_to_arrow(&schema, ArrowLayout::Portable));
         let codec = match compression {
             Compression::None => Codec::UNCOMPRESSED,
             Compression::Snappy => Codec::SNAPPY,
@@ -92,17 +110,23 @@ impl<W: Write + Send> ParquetWriter<W> {
             .with_properties(properties.build())
             .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(output, Arc::clone(&schema), options);
-        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeint })
+        Ok(ParquetWriter { schema, writer: writer.map_err(from_parquet)?, has_hugeints, seconds })
     }
 
     /// Appends the rows of a batch.
     ///
     /// # Errors
     ///
-    /// I/O; what a lazy column's loader reports; a HUGEINT of 39 digits.
+    /// I/O; what a lazy column's loader reports; a HUGEINT or UHUGEINT of 39 digits.
     pub fn write(&mut self, batch: &Batch) -> Result<()> {
-        let batch = batch_to_arrow(batch, &self.schema, ArrowLayout::Portable)?;
-        if self.has_hugeint {
+        let batch = match self.seconds.is_empty() {
+            true => batch_to_arrow(batch, &self.schema, ArrowLayout::Portable)?,
+            false => {
+                let batch = with_micros(batch, &self.seconds)?;
+                batch_to_arrow(&batch, &self.schema, ArrowLayout::Portable)?
+            }
+        };
+        if self.has_hugeints {
             batch.columns().iter().try_for_each(check_38_digits)?;
         }
         self.writer.write(&batch).map_err(from_parquet)
@@ -152,7 +176,29 @@ fn find<'a>(data_type: &'a Type, wanted: &dyn Fn(&Type) -> bool) -> Option<&'a T
     }
 }
 
-/// HUGEINT is written as a decimal of 38 digits, but has values of one digit more.
+/// The batch with its columns of seconds as microseconds.
+fn with_micros(batch: &Batch, seconds: &[usize]) -> Result<Batch> {
+    let mut columns = batch.columns().to_vec();
+    for index in seconds {
+        let Some(column) = columns.get_mut(*index) else { continue };
+        let decoded = Decoded::new(column)?;
+        let values = decoded.native::<i64>();
+        let micros = |row: usize| match decoded.is_null(row) {
+            true => Ok(0),
+            false => {
+                let seconds = values.get(decoded.index(row)).copied().unwrap_or_default();
+                let micros = TimestampUnit::Second.to_micros(seconds);
+                micros.ok_or_else(|| Error::invalid_value("timestamp out of range"))
+            }
+        };
+        let micros = (0..column.len()).map(micros).collect::<Result<Vec<i64>>>()?;
+        let micros = Vector::native::<i64>(Type::Timestamp, micros, decoded.nulls());
+        *column = micros;
+    }
+    Ok(Batch::new(columns, batch.rows()))
+}
+
+/// HUGEINT and UHUGEINT are written as decimals of 38 digits, but have values of one digit more.
 fn check_38_digits(array: &ArrayRef) -> Result<()> {
     const LIMIT: u128 = 10_u128.pow(38);
     match array.data_type() {
@@ -161,7 +207,8 @@ fn check_38_digits(array: &ArrayRef) -> Result<()> {
             match values.find(|it| it.unsigned_abs() >= LIMIT) {
                 None => Ok(()),
                 Some(value) => {
-                    let message = format!("HUGEINT value has more than 38 digits: {value}");
+                    let message =
+                        format!("a decimal of Parquet has at most 38 digits, not those of {value}");
                     Err(Error::invalid_value(message).hint("cast it to VARCHAR or DOUBLE"))
                 }
             }
@@ -187,7 +234,6 @@ mod tests {
         Field, Value,
         custom::{Json, TimestampTz, Uuid},
     };
-    use volley_vector::Vector;
 
     #[track_caller]
     fn check(data_type: Type, value: Value, message: Option<&str>) {
@@ -203,7 +249,8 @@ mod tests {
     fn what_parquet_cannot_hold_is_an_error() {
         let most = 10_i128.pow(38) - 1;
         check(Type::HugeInt, Value::HugeInt(-most), None);
-        let message = format!("HUGEINT value has more than 38 digits: {}", most + 1);
+        let message =
+            format!("a decimal of Parquet has at most 38 digits, not those of {}", most + 1);
         check(Type::HugeInt, Value::HugeInt(most + 1), Some(&message));
         let list = |value| Value::Array([Value::HugeInt(value)].into());
         check(Type::Array(Arc::new(Type::HugeInt)), list(most), None);
@@ -211,6 +258,12 @@ mod tests {
         let fixed = Type::fixed_array(Type::HugeInt, 1);
         check(fixed.clone(), list(most), None);
         check(fixed, list(most + 1), Some(&message));
+        let unsigned = UnsignedInteger::UHugeInt;
+        let stored = |it: i128| unsigned.store(it.unsigned_abs()).unwrap();
+        check(unsigned.data_type(), stored(most), None);
+        check(unsigned.data_type(), stored(most + 1), Some(&message));
+        let message = format!("UHUGEINT value has too many digits: {}", u128::MAX);
+        check(unsigned.data_type(), unsigned.store(u128::MAX).unwrap(), Some(&message));
         let things = Type::array(Type::Opaque(volley_vector::random::opaque_type()));
         check(things, Value::Null, Some("Parquet files do not hold THING: column c"));
         let intervals = Type::Array(Arc::new(Type::Interval));

@@ -13,7 +13,10 @@ use pyo3::{
 };
 use std::{cell::RefCell, collections::HashMap};
 use volley::{Error, Type};
-use volley_types::{civil, custom::Uuid};
+use volley_types::{
+    civil,
+    custom::{TimestampUnit, Uuid},
+};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
@@ -34,6 +37,10 @@ enum Reader<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
     HugeInt(&'a [i128]),
@@ -44,6 +51,7 @@ enum Reader<'a> {
     Date(&'a [i32], RefCell<HashMap<i32, Py<PyAny>>>),
     Time(&'a [i64]),
     Timestamp(&'a [i64]),
+    TimestampUnits(&'a [i64], TimestampUnit),
     Instant(&'a [i64]),
     Interval(&'a [IntervalMonthDayNano]),
     List(&'a arrow_array::ListArray, Box<Column<'a>>),
@@ -101,12 +109,17 @@ impl<'a> Column<'a> {
             DataType::Int16 => Reader::I16(array.as_primitive::<Int16Type>().values()),
             DataType::Int32 => Reader::I32(array.as_primitive::<Int32Type>().values()),
             DataType::Int64 => Reader::I64(array.as_primitive::<Int64Type>().values()),
+            DataType::UInt8 => Reader::U8(array.as_primitive::<UInt8Type>().values()),
+            DataType::UInt16 => Reader::U16(array.as_primitive::<UInt16Type>().values()),
+            DataType::UInt32 => Reader::U32(array.as_primitive::<UInt32Type>().values()),
+            DataType::UInt64 => Reader::U64(array.as_primitive::<UInt64Type>().values()),
             DataType::Float32 => Reader::F32(array.as_primitive::<Float32Type>().values()),
             DataType::Float64 => Reader::F64(array.as_primitive::<Float64Type>().values()),
             DataType::Decimal128(_, scale) => {
                 let values = array.as_primitive::<Decimal128Type>().values();
                 match data_type {
                     Type::HugeInt => Reader::HugeInt(values),
+                    unsigned if unsigned.unsigned().is_some() => Reader::HugeInt(values),
                     _ => Reader::Decimal(values, *scale),
                 }
             }
@@ -121,6 +134,18 @@ impl<'a> Column<'a> {
             DataType::Time64(TimeUnit::Microsecond) => {
                 Reader::Time(array.as_primitive::<Time64MicrosecondType>().values())
             }
+            DataType::Timestamp(TimeUnit::Second, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampSecondType>().values(),
+                TimestampUnit::Second,
+            ),
+            DataType::Timestamp(TimeUnit::Millisecond, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampMillisecondType>().values(),
+                TimestampUnit::Millisecond,
+            ),
+            DataType::Timestamp(TimeUnit::Nanosecond, None) => Reader::TimestampUnits(
+                array.as_primitive::<TimestampNanosecondType>().values(),
+                TimestampUnit::Nanosecond,
+            ),
             DataType::Timestamp(TimeUnit::Microsecond, zone) => {
                 let values = array.as_primitive::<TimestampMicrosecondType>().values();
                 if zone.is_some() { Reader::Instant(values) } else { Reader::Timestamp(values) }
@@ -177,6 +202,10 @@ impl<'a> Column<'a> {
             Reader::I16(it) => it[row].into_bound_py_any(py),
             Reader::I32(it) => it[row].into_bound_py_any(py),
             Reader::I64(it) => it[row].into_bound_py_any(py),
+            Reader::U8(it) => it[row].into_bound_py_any(py),
+            Reader::U16(it) => it[row].into_bound_py_any(py),
+            Reader::U32(it) => it[row].into_bound_py_any(py),
+            Reader::U64(it) => it[row].into_bound_py_any(py),
             Reader::F32(it) => it[row].into_bound_py_any(py),
             Reader::F64(it) => it[row].into_bound_py_any(py),
             Reader::Text(it) => Ok(PyString::new(py, it.value(row)).into_any()),
@@ -187,6 +216,9 @@ impl<'a> Column<'a> {
             Reader::Date(it, known) => date(py, it[row], known),
             Reader::Time(it) => time(py, it[row]),
             Reader::Timestamp(it) => timestamp(py, it[row], None),
+            Reader::TimestampUnits(it, unit) => {
+                timestamp(py, unit.to_whole_micros(it[row]).unwrap_or(i64::MAX), None)
+            }
             Reader::Instant(it) => timestamp(py, it[row], Some(&*PyTzInfo::utc(py)?)),
             Reader::Interval(it) => interval(py, &it[row]),
             _ => self.nested_cell(py, row),

@@ -16,6 +16,7 @@ use pyo3::{
 };
 use std::sync::Arc;
 use volley::{Error, Field, Result, Schema, Table as EngineTable, Type, Vector};
+use volley_types::custom::UnsignedInteger;
 use volley_vector::arrow::{ArrowLayout, schema_to_arrow, to_arrow};
 
 /// Rows in memory, or a stream of them that can be read once.
@@ -241,7 +242,8 @@ fn plain_type(name: &str) -> Option<Type> {
         Type::Timestamp,
         Type::Interval,
     ];
-    types.into_iter().find(|it| it.to_string().eq_ignore_ascii_case(name))
+    let unsigned = UnsignedInteger::ALL.map(UnsignedInteger::data_type);
+    types.into_iter().chain(unsigned).find(|it| it.to_string().eq_ignore_ascii_case(name))
 }
 
 /// Values as a vector; integers as BIGINT, so that the column takes others of their kind.

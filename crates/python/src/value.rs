@@ -271,7 +271,11 @@ pub(crate) fn convert(value: Value, from: &Type, to: &Type) -> Result<Value> {
             Value::Array(items.collect::<Result<Arc<[_]>>>()?)
         }
         (Type::Row(fields), Value::Row(items)) => convert_row(fields, &items, from)?,
-        _ => return Err(misfit()),
+        (to, _) => {
+            let number = whole.filter(|_| from.is_integer()).and_then(|it| u128::try_from(it).ok());
+            let stored = to.unsigned().zip(number).and_then(|(to, number)| to.store(number));
+            stored.ok_or_else(misfit)?
+        }
     })
 }
 

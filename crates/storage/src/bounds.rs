@@ -1,14 +1,15 @@
 //! Bounds of the values of rows: the least, the greatest, how many are null.
 //!
 //! Bounds of text are at most 16 bytes long: a lower bound is cut, an upper one is cut and its last
-//! character raised. Of types without an order, and of custom types, bounds are unknown.
+//! character raised. Of types without an order, and of custom types other than unsigned integers
+//! and timestamps, bounds are unknown.
 
 use std::cmp::Ordering;
 use volley_codec::{ColumnReader, Options, encode};
 use volley_connector::{Bounds, is_ordered};
 use volley_error::Result;
 use volley_pdt::bytes::{Input, Output};
-use volley_types::{PhysicalType, Type, Value, match_integer};
+use volley_types::{PhysicalType, Type, Value, custom::TimestampUnit, match_integer};
 use volley_vector::{Buffer, Values, Vector};
 
 /// The longest bound of text, in bytes.
@@ -23,7 +24,10 @@ pub fn bounds_of(vector: &Vector) -> Result<Bounds> {
     let nulls = vector.null_buffer().map_or(0, |it| it.null_count());
     let mut bounds = Bounds { nulls: Some(nulls as u64), ..Bounds::default() };
     let data_type = vector.data_type();
-    if !is_ordered(data_type) || matches!(data_type, Type::Custom(_)) {
+    let is_known = !matches!(data_type, Type::Custom(_))
+        || data_type.unsigned().is_some()
+        || TimestampUnit::of(data_type).is_some();
+    if !is_ordered(data_type) || !is_known {
         return Ok(bounds);
     }
     if let Some((least, greatest)) = extremes(vector) {
@@ -169,6 +173,7 @@ pub(crate) fn read_bounds(input: &mut Input<'_>, data_type: &Type) -> Result<Vec
 mod tests {
     use super::*;
     use volley_connector::compare_values;
+    use volley_types::custom::UnsignedInteger;
 
     fn contains(bounds: &Bounds, value: &Value) -> bool {
         let is = |bound: &Option<Value>, order| {
@@ -209,6 +214,10 @@ mod tests {
             matches!(check(&Type::Double, &doubles).max, Some(Value::Double(it)) if it.is_nan())
         );
         check(&Type::Real, &[Value::Real(-1.5), Value::Real(2.5)]);
+        let unsigned = UnsignedInteger::UBigInt;
+        let numbers = [0, 1 << 63, u64::MAX.into(), 5].map(|it| unsigned.store(it).unwrap());
+        let bounds = check(&unsigned.data_type(), &numbers);
+        assert_eq!((bounds.min, bounds.max), (unsigned.store(0), unsigned.store(u64::MAX.into())));
         check(&Type::Boolean, &[Value::Boolean(true), Value::Boolean(false)]);
         let decimal = Type::Decimal { precision: 30, scale: 2 };
         check(&decimal, &[Value::Decimal(-5), Value::Decimal(i128::MAX / 7)]);

@@ -2,7 +2,7 @@
 
 use crate::Random;
 use volley_error::Result;
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::UnsignedInteger};
 use volley_vector::{
     Batch, Vector,
     random::{SCALAR_TYPES, opaque_type},
@@ -33,6 +33,8 @@ impl RandomColumns {
             Type::Unknown,
             Type::decimal(12, 2),
             Type::decimal(38, 4),
+            UnsignedInteger::UTinyInt.data_type(),
+            UnsignedInteger::UBigInt.data_type(),
             Type::array(Type::Varchar),
             Type::map(Type::Integer, Type::Varchar),
             Type::fixed_array(Type::Integer, 2),
@@ -81,7 +83,12 @@ impl RandomColumns {
             Type::Map(entry) => Value::Map(
                 (0..self.below(2)).map(|_| (self.value(&entry.0), self.value(&entry.1))).collect(),
             ),
-            _ => Value::Null,
+            Type::Custom(custom) => {
+                let number = u128::from(number.unsigned_abs());
+                let number = custom.unsigned().and_then(|it| it.store(it.greatest() - number));
+                number.unwrap_or(Value::Null)
+            }
+            Type::Row(_) => Value::Null,
         }
     }
 

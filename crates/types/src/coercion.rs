@@ -1,13 +1,17 @@
 //! Implicit casts: which types convert to which, and common types.
 
-use crate::{DECIMAL_PRECISION_MAX, Field, Type};
+use crate::{
+    DECIMAL_PRECISION_MAX, Field, Type,
+    custom::{TimestampUnit, UnsignedInteger},
+};
 
 /// The type that values of both types convert to without loss of meaning: for CASE branches,
 /// set operations and COALESCE. `None` when there is none.
 ///
-/// The rules are DuckDB's: integers widen; an integer and a decimal meet in the decimal that holds
-/// both; with a float, numbers become that float; dates widen to timestamps; booleans become
-/// numbers; NULL becomes anything.
+/// The rules are DuckDB's: integers widen; an unsigned and a signed one meet in the signed type
+/// that has all numbers of both, or HUGEINT; an integer and a decimal meet in the decimal that
+/// holds both; with a float, numbers become that float; dates widen to timestamps, and timestamps
+/// to those of a finer unit; booleans become numbers; NULL becomes anything.
 /// Arrays of a fixed size meet others in the array of any size. Rows that name their fields meet by
 /// name, in the row of the fields of both; other rows by position.
 /// VARCHAR meets itself and ENUMs here (untyped literals are handled by the binder); ENUMs of other
@@ -63,10 +67,21 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
             Some(Type::map(meet(&left.0, &right.0)?, meet(&left.1, &right.1)?))
         }
         (Type::Row(left), Type::Row(right)) => common_row(left, right, rules),
-        (Type::Boolean, number) | (number, Type::Boolean) if number.is_numeric() => {
+        (Type::Boolean, number) | (number, Type::Boolean) if number.is_number() => {
             Some(number.clone())
         }
+        _ if left.is_number() && right.is_number() => {
+            Some(match (left.unsigned(), right.unsigned()) {
+                (Some(left), Some(right)) => left.max(right).data_type(),
+                (Some(unsigned), None) => common_unsigned(unsigned, right),
+                (None, Some(unsigned)) => common_unsigned(unsigned, left),
+                (None, None) => common_numeric(left, right, rules.may_round),
+            })
+        }
         _ if is_text_of(left, right) || is_text_of(right, left) => Some(Type::Varchar),
+        (Type::Timestamp, other) | (other, Type::Timestamp) if is_coarse_timestamp(other) => {
+            Some(Type::Timestamp)
+        }
         (Type::Custom(custom), other) | (other, Type::Custom(custom)) if custom.absorbs(other) => {
             Some(Type::Custom(custom.clone()))
         }
@@ -75,10 +90,22 @@ fn meeting(left: &Type, right: &Type, rules: Rules) -> Option<Type> {
         {
             Some(other.clone())
         }
-        _ if left.is_numeric() && right.is_numeric() => {
-            Some(common_numeric(left, right, rules.may_round))
-        }
         _ => None,
+    }
+}
+
+/// Whether a type counts longer units than TIMESTAMP.
+fn is_coarse_timestamp(data_type: &Type) -> bool {
+    TimestampUnit::of(data_type).is_some_and(|it| it < TimestampUnit::Nanosecond)
+}
+
+/// The type in which an unsigned integer meets a number of another kind.
+fn common_unsigned(unsigned: UnsignedInteger, other: &Type) -> Type {
+    match other {
+        Type::Decimal { precision, scale } => {
+            common_decimal((unsigned.digits(), 0), (*precision, *scale), false)
+        }
+        _ => common_numeric(&unsigned.signed(), other, false),
     }
 }
 
@@ -156,6 +183,9 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
     if let (Some(a), Some(b)) = (from.integer_rank(), to.integer_rank()) {
         return (a < b).then(|| 1 + u32::from(b - a));
     }
+    if let Some(from) = from.unsigned() {
+        return unsigned_cast_cost(from, to);
+    }
     match (from, to) {
         (_, Type::Decimal { .. }) if from.is_integer() => Some(10),
         (
@@ -165,6 +195,7 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
         (_, Type::Double) if from.is_numeric() => Some(20),
         (_, Type::Real) if from.is_integer() || from.is_decimal() => Some(24),
         (Type::Date, Type::Timestamp) => Some(10),
+        (_, Type::Timestamp) if is_coarse_timestamp(from) => Some(10),
         (_, Type::Varchar) if from.labels().is_some() => Some(12),
         (_, Type::Custom(custom)) if custom.absorbs(from) => Some(12),
         (Type::Custom(custom), _) if custom.is_storage() && custom.storage() == to => Some(1),
@@ -177,10 +208,63 @@ pub fn implicit_cast_cost(from: &Type, to: &Type) -> Option<u32> {
     }
 }
 
+/// As [`implicit_cast_cost`], from an unsigned integer: UHUGEINT has no wider integer type.
+fn unsigned_cast_cost(from: UnsignedInteger, to: &Type) -> Option<u32> {
+    if let Some(to) = to.unsigned() {
+        return (from < to).then(|| 1 + (to as u32 - from as u32));
+    }
+    match to {
+        Type::Decimal { .. } => Some(10),
+        Type::Double => Some(20),
+        Type::Real => Some(24),
+        _ if from == UnsignedInteger::UHugeInt => None,
+        _ => {
+            let (least, rank) = (from.signed().integer_rank()?, to.integer_rank()?);
+            (least <= rank).then(|| 2 + u32::from(rank - least))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::custom::Enumeration;
+
+    #[test]
+    fn unsigned_integers_meet_where_both_fit() {
+        use UnsignedInteger::{UBigInt, UHugeInt, UInteger, USmallInt, UTinyInt};
+        let check = |left: UnsignedInteger, right: Type, expected: Option<Type>| {
+            let left = left.data_type();
+            assert_eq!(common_type(&left, &right), expected, "{left} and {right}");
+            assert_eq!(common_type(&right, &left), expected, "{right} and {left}");
+        };
+        check(UTinyInt, UBigInt.data_type(), Some(UBigInt.data_type()));
+        check(UTinyInt, Type::TinyInt, Some(Type::SmallInt));
+        check(UTinyInt, Type::BigInt, Some(Type::BigInt));
+        check(USmallInt, Type::SmallInt, Some(Type::Integer));
+        check(UInteger, Type::TinyInt, Some(Type::BigInt));
+        check(UBigInt, Type::TinyInt, Some(Type::HugeInt));
+        check(UHugeInt, Type::BigInt, Some(Type::HugeInt));
+        check(UHugeInt, Type::HugeInt, Some(Type::HugeInt));
+        check(UTinyInt, Type::Boolean, Some(UTinyInt.data_type()));
+        check(UTinyInt, Type::Unknown, Some(UTinyInt.data_type()));
+        check(UBigInt, Type::Real, Some(Type::Real));
+        check(UBigInt, Type::Double, Some(Type::Double));
+        check(USmallInt, Type::decimal(2, 1), Some(Type::decimal(6, 1)));
+        check(UBigInt, Type::decimal(2, 1), Some(Type::decimal(21, 1)));
+        check(UHugeInt, Type::decimal(2, 1), Some(Type::decimal(38, 1)));
+        check(UTinyInt, Type::Varchar, None);
+        check(UTinyInt, Type::Date, None);
+        let cost = |from: UnsignedInteger, to: Type| implicit_cast_cost(&from.data_type(), &to);
+        assert!(cost(UTinyInt, USmallInt.data_type()) < cost(UTinyInt, UInteger.data_type()));
+        assert!(cost(UTinyInt, Type::SmallInt) < cost(UTinyInt, Type::BigInt));
+        assert!(cost(UBigInt, Type::HugeInt) < cost(UBigInt, Type::Double));
+        assert_eq!(cost(UTinyInt, Type::TinyInt), None);
+        assert_eq!(cost(UBigInt, Type::BigInt), None);
+        assert_eq!(cost(UBigInt, UInteger.data_type()), None);
+        assert_eq!(cost(UHugeInt, Type::HugeInt), None);
+        assert_eq!(implicit_cast_cost(&Type::TinyInt, &UBigInt.data_type()), None);
+    }
 
     #[test]
     fn numbers_meet_where_both_fit() {
@@ -215,6 +299,20 @@ mod tests {
         check(ab.clone(), bc, Some(Type::Varchar));
         check(ab.clone(), Type::Varchar, Some(Type::Varchar));
         check(ab, Type::Integer, None);
+    }
+
+    #[test]
+    fn timestamps_meet_in_the_finer_unit() {
+        let [second, millisecond, nanosecond] = TimestampUnit::ALL.map(TimestampUnit::data_type);
+        let order = [Type::Date, second, millisecond, Type::Timestamp, nanosecond];
+        for (left, coarse) in order.iter().enumerate() {
+            for (right, fine) in order.iter().enumerate().skip(left) {
+                assert_eq!(common_type(coarse, fine).as_ref(), Some(fine));
+                assert_eq!(common_type(fine, coarse).as_ref(), Some(fine));
+                assert!(implicit_cast_cost(coarse, fine).is_some(), "{coarse} to {fine}");
+                assert_eq!(implicit_cast_cost(fine, coarse).is_some(), left == right);
+            }
+        }
     }
 
     #[test]

@@ -108,9 +108,12 @@ mod ip_address;
 mod ip_prefix;
 mod json;
 mod key;
+mod time_tz;
 mod timestamp_tz;
+mod timestamp_unit;
 #[cfg(test)]
 mod tests;
+mod unsigned;
 mod uuid;
 mod zoned_timestamp;
 
@@ -121,7 +124,10 @@ pub use ip_address::IpAddress;
 pub use ip_prefix::{IpNetwork, IpPrefix};
 pub use json::Json;
 pub use key::ComparisonKey;
+pub use time_tz::{TimeTz, ZonedTime};
 pub use timestamp_tz::TimestampTz;
+pub use timestamp_unit::TimestampUnit;
+pub use unsigned::{SignFlipped, UnsignedInteger};
 pub use uuid::Uuid;
 pub use zoned_timestamp::ZonedTimestamp;
 
@@ -175,6 +181,11 @@ pub trait CustomType: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Which unsigned integer type it is, of those of SQL.
+    fn unsigned(&self) -> Option<UnsignedInteger> {
+        None
+    }
+
     /// The type as a session of this time zone writes and reads it; `None` when it does so as this
     /// one.
     fn in_zone(&self, _zone: &Zone) -> Option<Custom> {
@@ -206,6 +217,11 @@ pub enum Exchange {
     Uuids,
     /// As text that is JSON; the storage type is VARCHAR.
     Json,
+    /// As unsigned integers of the storage type's width, stored with the sign bit flipped; see
+    /// [`UnsignedInteger`].
+    Unsigned,
+    /// As timestamps without a zone that count this unit, as the storage does.
+    Timestamps(TimestampUnit),
 }
 
 /// A handle to a custom type. Cheap to clone; equal by name.

@@ -1,6 +1,6 @@
 //! The logical types: what a value means.
 
-use crate::{Custom, CustomOrder, Opaque, PhysicalType};
+use crate::{Custom, CustomOrder, Opaque, PhysicalType, custom::UnsignedInteger};
 use std::{borrow::Cow, fmt, sync::Arc};
 
 /// The maximum number of digits a DECIMAL holds.
@@ -204,7 +204,7 @@ impl Type {
         }
     }
 
-    /// TINYINT to HUGEINT.
+    /// TINYINT to HUGEINT; not an unsigned integer, see [`Type::unsigned`].
     pub fn is_integer(&self) -> bool {
         self.integer_rank().is_some()
     }
@@ -231,9 +231,22 @@ impl Type {
         matches!(self, Type::Decimal { .. })
     }
 
-    /// An integer, float or decimal.
+    /// An integer, float or decimal that is stored as its number; not an unsigned integer.
     pub fn is_numeric(&self) -> bool {
         self.is_integer() || self.is_float() || self.is_decimal()
+    }
+
+    /// Which unsigned integer type it is.
+    pub fn unsigned(&self) -> Option<UnsignedInteger> {
+        match self {
+            Type::Custom(custom) => custom.unsigned(),
+            _ => None,
+        }
+    }
+
+    /// Any number: as [`Type::is_numeric`], or an unsigned integer.
+    pub fn is_number(&self) -> bool {
+        self.is_numeric() || self.unsigned().is_some()
     }
 
     /// VARCHAR or VARBINARY.

@@ -17,14 +17,19 @@ pub use binary::{parse_binary, push_binary};
 pub use interval::{interval_unit, parse_interval, push_interval};
 pub use nested::{Unnested, push_quoted_where_needed, unnest};
 pub use number::{
-    push_boolean, push_decimal, push_f32, push_f64, push_i64, push_i128, push_type_name,
+    push_boolean, push_decimal, push_f32, push_f64, push_i64, push_i128, push_type_name, push_u128,
 };
-pub use number_parse::{parse_boolean, parse_decimal, parse_f32, parse_f64, parse_integer};
+pub use number_parse::{
+    parse_boolean, parse_decimal, parse_f32, parse_f64, parse_integer, parse_unsigned,
+};
 pub use temporal::{
     push_date, push_date_signed, push_offset, push_time, push_time_millis, push_timestamp,
-    push_timestamp_millis,
+    push_timestamp_millis, push_timestamp_nanos,
 };
-pub use temporal_parse::{WrittenZone, parse_date, parse_time, parse_timestamp, parse_zoned};
+pub use temporal_parse::{
+    WrittenZone, parse_date, parse_time, parse_timestamp, parse_timestamp_nanos, parse_zoned,
+    parse_zoned_time,
+};
 
 use crate::{Field, Type, Value, custom::Json};
 use std::fmt;
@@ -142,7 +147,7 @@ pub fn has_own_quotes(data_type: &Type) -> bool {
 fn push_inner(out: &mut String, value: &Value, data_type: &Type) {
     let start = out.len();
     push_value(out, value, data_type);
-    if !value.is_null() && !data_type.is_nested() && !data_type.is_numeric() {
+    if !value.is_null() && !data_type.is_nested() && !data_type.is_number() {
         push_quoted_where_needed(out, start);
     }
 }

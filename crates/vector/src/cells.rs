@@ -227,7 +227,7 @@ impl Cells {
         }
         let start = text.len();
         self.push_plain(row, text)?;
-        if !self.data_type.is_numeric() {
+        if !self.data_type.is_number() {
             push_quoted_where_needed(text, start);
         }
         Ok(())

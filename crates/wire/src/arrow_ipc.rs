@@ -144,6 +144,7 @@ mod tests {
     use super::*;
     use crate::tests::{assert_same, types_of};
     use volley_error::ErrorKind;
+    use volley_types::custom::UnsignedInteger;
     use volley_vector::random::Generator;
 
     fn types() -> Vec<Type> {
@@ -155,6 +156,8 @@ mod tests {
             Type::Integer,
             Type::BigInt,
             Type::HugeInt,
+            UnsignedInteger::UTinyInt.data_type(),
+            UnsignedInteger::UBigInt.data_type(),
             Type::Real,
             Type::Double,
             Type::decimal(12, 2),

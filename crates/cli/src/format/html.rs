@@ -31,7 +31,7 @@ impl Printer for HtmlPrinter {
             lines.push("<tr>")?;
             for (column, data_type) in columns.iter().zip(schema.types()) {
                 let is_null = column.is_null(row);
-                lines.push(match (is_null, data_type.is_numeric()) {
+                lines.push(match (is_null, data_type.is_number()) {
                     (true, _) => "<td class=\"null\">",
                     (false, true) => "<td class=\"number\">",
                     (false, false) => "<td>",

@@ -53,7 +53,7 @@ impl Printer for InsertPrinter {
 fn push_literal(lines: &mut Lines<'_>, data_type: &Type, text: &str) -> std::io::Result<()> {
     // `NaN` and `Infinity` are no literals.
     let is_number = text.ends_with(|it: char| it.is_ascii_digit());
-    let is_bare = *data_type == Type::Boolean || data_type.is_numeric() && is_number;
+    let is_bare = *data_type == Type::Boolean || data_type.is_number() && is_number;
     if is_bare {
         return lines.push(text);
     }

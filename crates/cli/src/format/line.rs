@@ -55,7 +55,7 @@ impl Printer for LinePrinter {
                         part.clear();
                         Ok::<(), PrintError>(())
                     })?;
-                    if self.has_thousands && field.data_type.is_numeric() {
+                    if self.has_thousands && field.data_type.is_number() {
                         value = with_thousands(&value);
                     }
                     lines.push(&value)?;

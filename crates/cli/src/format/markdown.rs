@@ -15,7 +15,7 @@ impl Printer for MarkdownPrinter {
         }
         lines.push(" |\n")?;
         for data_type in schema.types() {
-            lines.push(if data_type.is_numeric() { "|---:" } else { "|---" })?;
+            lines.push(if data_type.is_number() { "|---:" } else { "|---" })?;
         }
         lines.push("|\n")?;
         lines.write()

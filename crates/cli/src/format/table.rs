@@ -122,12 +122,12 @@ impl Printer for TablePrinter {
         let columns = batch.cells(schema)?;
         for row in 0..batch.rows() {
             let cells = columns.iter().zip(schema.types()).map(|(column, data_type)| {
-                let width = self.printing.width.filter(|_| !data_type.is_numeric());
+                let width = self.printing.width.filter(|_| !data_type.is_number());
                 let width_max = width.map_or(usize::MAX, usize::from);
                 if column.is_null(row) {
                     return Ok(self.printing.null.clone());
                 }
-                if self.printing.has_thousands && data_type.is_numeric() {
+                if self.printing.has_thousands && data_type.is_number() {
                     let text = cell(width_max, |text, full| column.push_text(row, text, full))?;
                     return Ok(with_thousands(&text));
                 }
@@ -189,7 +189,7 @@ impl Layout {
                 false => 0,
             };
             let width = cells.fold(one_line(&field.name).width().max(of_type), usize::max);
-            ShownColumn::Column { index, width, is_numeric: field.data_type.is_numeric() }
+            ShownColumn::Column { index, width, is_numeric: field.data_type.is_number() }
         });
         let mut layout = Layout {
             columns: columns.collect(),

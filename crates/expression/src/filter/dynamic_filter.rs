@@ -132,6 +132,7 @@ impl Bound {
     /// Whether values of a type can be bounded: those that expressions compare as orders do.
     pub fn is_possible_for(data_type: &Type) -> bool {
         data_type.is_integer()
+            || data_type.unsigned().is_some()
             || data_type.is_float()
             || data_type.is_decimal()
             || matches!(data_type, Type::Date | Type::Time | Type::Timestamp)

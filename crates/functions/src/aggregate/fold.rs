@@ -3,7 +3,6 @@
 
 use crate::documentation::doc;
 use std::{
-    marker::PhantomData,
     ops::{BitAnd, BitOr, BitXor},
     sync::Arc,
 };
@@ -66,29 +65,46 @@ enum BitFold {
 fn bind_bits(fold: BitFold) -> BindAggregate {
     Arc::new(move |args: &[Type]| {
         let [arg] = args else { return None };
-        if !arg.is_integer() {
+        let is_unsigned = arg.unsigned().is_some();
+        if !arg.is_integer() && !is_unsigned {
             return None;
         }
         let types = || (vec![arg.clone()], arg.clone(), arg.clone());
         let (args, partial, result) = types();
         Some(match arg.physical() {
-            PhysicalType::I8 => simple::bound(args, partial, result, Bits::<i8>::new(fold)),
-            PhysicalType::I16 => simple::bound(args, partial, result, Bits::<i16>::new(fold)),
-            PhysicalType::I32 => simple::bound(args, partial, result, Bits::<i32>::new(fold)),
-            PhysicalType::I64 => simple::bound(args, partial, result, Bits::<i64>::new(fold)),
-            _ => simple::bound(args, partial, result, Bits::<i128>::new(fold)),
+            PhysicalType::I8 => {
+                let fold = Bits::new(fold, if is_unsigned { i8::MIN } else { 0 });
+                simple::bound(args, partial, result, fold)
+            }
+            PhysicalType::I16 => {
+                let fold = Bits::new(fold, if is_unsigned { i16::MIN } else { 0 });
+                simple::bound(args, partial, result, fold)
+            }
+            PhysicalType::I32 => {
+                let fold = Bits::new(fold, if is_unsigned { i32::MIN } else { 0 });
+                simple::bound(args, partial, result, fold)
+            }
+            PhysicalType::I64 => {
+                let fold = Bits::new(fold, if is_unsigned { i64::MIN } else { 0 });
+                simple::bound(args, partial, result, fold)
+            }
+            _ => {
+                let fold = Bits::new(fold, if is_unsigned { i128::MIN } else { 0 });
+                simple::bound(args, partial, result, fold)
+            }
         })
     })
 }
 
 struct Bits<T> {
     fold: BitFold,
-    input: PhantomData<fn() -> T>,
+    /// The bit that is stored flipped, of unsigned integers.
+    flipped: T,
 }
 
 impl<T> Bits<T> {
-    fn new(fold: BitFold) -> Bits<T> {
-        Bits { fold, input: PhantomData }
+    fn new(fold: BitFold, flipped: T) -> Bits<T> {
+        Bits { fold, flipped }
     }
 }
 
@@ -105,9 +121,16 @@ where
     fn add(&self, state: &mut Option<T>, value: T) -> Result<()> {
         *state = Some(match (*state, self.fold) {
             (None, _) => value,
-            (Some(kept), BitFold::And) => kept & value,
-            (Some(kept), BitFold::Or) => kept | value,
-            (Some(kept), BitFold::Xor) => kept ^ value,
+            // By De Morgan's laws, the fold of flipped bits is the flipped other one.
+            (Some(kept), BitFold::And) => {
+                let (both, either) = (kept & value, kept | value);
+                both ^ ((both ^ either) & self.flipped)
+            }
+            (Some(kept), BitFold::Or) => {
+                let (both, either) = (kept & value, kept | value);
+                either ^ ((both ^ either) & self.flipped)
+            }
+            (Some(kept), BitFold::Xor) => kept ^ value ^ self.flipped,
         });
         Ok(())
     }

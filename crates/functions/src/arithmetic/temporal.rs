@@ -1,5 +1,6 @@
 //! Dates, times and timestamps moved by days and intervals, and their differences.
 
+use super::timestamp_out_of_range;
 use crate::documentation::doc;
 use volley_error::Error;
 use volley_function::{
@@ -58,10 +59,6 @@ pub(super) fn register(registry: &mut Registry) {
 
 fn date_out_of_range() -> Error {
     Error::invalid_value("date out of range")
-}
-
-fn timestamp_out_of_range() -> Error {
-    Error::invalid_value("timestamp out of range")
 }
 
 fn add_days(date: i32, days: i32) -> Result<i32, Error> {

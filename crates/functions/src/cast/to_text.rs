@@ -69,7 +69,7 @@ fn decimal(precision: u8, scale: u8) -> Arc<dyn ScalarFunction> {
     })
 }
 
-fn native<T: Native>(
+pub(super) fn native<T: Native>(
     push: impl Fn(&mut String, T) + Send + Sync + 'static,
 ) -> Arc<dyn ScalarFunction> {
     simple::vectorized(move |rows, args, _, ctx| {

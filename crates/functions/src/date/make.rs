@@ -208,12 +208,4 @@ fn register_lengths(registry: &mut Registry) {
         it.checked_mul(1_000).ok_or_else(timestamp_out_of_range)
     });
     registry.add_scalar("make_timestamp_ms", milliseconds, of_milliseconds);
-    let nanoseconds = doc(
-        "make_timestamp_ns(bigint) -> timestamp",
-        "The timestamp that many nanoseconds after 1970-01-01, without those beyond microseconds.",
-        "date",
-        &[("make_timestamp_ns(1500000)", "1970-01-01 00:00:00.0015")],
-    );
-    let of_nanoseconds = unary::<BigInt, Timestamp, _>(|it: i64| it.div_euclid(1_000));
-    registry.add_scalar("make_timestamp_ns", nanoseconds, of_nanoseconds);
 }

@@ -13,7 +13,7 @@ use volley_function::{
     Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, block_unary,
     simple::{self, BigInt, Date, Double, Interval, Time, Timestamp, Varchar},
 };
-use volley_types::{Type, Value, civil::MICROS_PER_DAY};
+use volley_types::{Type, Value, civil::MICROS_PER_DAY, custom::TimestampUnit};
 use volley_vector::{Rows, Vector};
 
 /// Registers `date_part` (EXTRACT), `year` to `microsecond`, `epoch` and `julian`.
@@ -102,7 +102,61 @@ impl Source {
     }
 }
 
+/// A function of TIMESTAMP for TIMESTAMP_NS, whose fields are those of the complete microseconds.
+struct OfNanoseconds {
+    inner: Arc<dyn ScalarFunction>,
+    /// The position of the argument.
+    at: usize,
+}
+
+impl ScalarFunction for OfNanoseconds {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        to: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let mut args = args.to_vec();
+        let whole = |it: i64| it.div_euclid(1_000);
+        let nanos = std::slice::from_ref(&args[self.at]);
+        let micros = simple::map1::<simple::Physical<i64>, Timestamp, _>(
+            rows,
+            nanos,
+            &Type::Timestamp,
+            ctx,
+            whole,
+        )?;
+        args[self.at] = micros;
+        self.inner.evaluate(rows, &args, to, ctx)
+    }
+
+    fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
+        let inner = self.inner.specialize(args)?;
+        Ok(inner.map(|inner| Arc::new(OfNanoseconds { inner, at: self.at }) as _))
+    }
+}
+
+/// What `bind` gives for TIMESTAMP in the last place, where the last argument is a TIMESTAMP_NS.
+fn of_nanoseconds(
+    args: &[Type],
+    bind: impl Fn(&[Type]) -> Option<BoundScalar>,
+) -> Option<BoundScalar> {
+    let (last, others) = args.split_last()?;
+    if TimestampUnit::of(last) != Some(TimestampUnit::Nanosecond) {
+        return None;
+    }
+    let inner = bind(&[others, &[Type::Timestamp]].concat())?;
+    let function = Arc::new(OfNanoseconds { inner: inner.function, at: others.len() });
+    let mut args = inner.args;
+    *args.last_mut()? = last.clone();
+    Some(BoundScalar { args, function, ..inner })
+}
+
 fn bind_field(unit: Unit, arg: &Type) -> Option<BoundScalar> {
+    if let Some(bound) = of_nanoseconds(std::slice::from_ref(arg), |it| bind_field(unit, &it[0])) {
+        return Some(bound);
+    }
     let source = Source::of(arg)?;
     let always = matches!(source, Source::Date | Source::Timestamp);
     Some(BoundScalar {
@@ -141,6 +195,9 @@ fn of_date(f: impl Fn(i32) -> i64 + Copy + Send + Sync + 'static) -> Arc<dyn Sca
 
 fn bind_date_part(args: &[Type]) -> Option<BoundScalar> {
     let [Type::Varchar | Type::Unknown, point] = args else { return None };
+    if let Some(bound) = of_nanoseconds(args, bind_date_part) {
+        return Some(bound);
+    }
     let source = Source::of(point)?;
     Some(BoundScalar {
         name: String::new(),
@@ -218,7 +275,10 @@ fn register_seconds(registry: &mut Registry) {
     );
     let of_date = simple::unary::<Date, Double, _>(|days: i32| f64::from(days) * 86_400.0);
     registry.add_scalar("epoch", epoch.clone(), of_date);
-    registry.add_scalar("epoch", epoch.clone(), simple::unary::<Timestamp, Double, _>(epoch_of));
+    let of_timestamp = simple::unary::<Timestamp, Double, _>(epoch_of);
+    registry.add_scalar("epoch", epoch.clone(), Arc::clone(&of_timestamp));
+    let of_nanos = move |args: &[Type]| of_nanoseconds(args, &*of_timestamp);
+    registry.add_scalar("epoch", epoch.clone(), Arc::new(of_nanos));
     registry.add_scalar("epoch", epoch.clone(), simple::unary::<Time, Double, _>(epoch_of));
     registry.add_scalar("epoch", epoch, simple::unary::<Interval, Double, _>(epoch_of_interval));
     let julian = doc(
@@ -243,7 +303,9 @@ fn register_seconds(registry: &mut Registry) {
         let example = [(call.as_str(), result.as_str())];
         let doc = doc(&signature, "Units of time since 1970-01-01.", "date", &example);
         let bind = simple::unary::<Timestamp, BigInt, _>(move |it: i64| it.div_euclid(divisor));
-        registry.add_scalar(name, doc.clone(), bind);
+        registry.add_scalar(name, doc.clone(), Arc::clone(&bind));
+        let of_nanos = move |args: &[Type]| of_nanoseconds(args, &*bind);
+        registry.add_scalar(name, doc.clone(), Arc::new(of_nanos));
         let bind = simple::unary::<Date, BigInt, _>(move |it: i32| {
             let units = i64::from(it).checked_mul(MICROS_PER_DAY / divisor);
             units.ok_or_else(|| Error::invalid_value("date out of range of the result"))

@@ -19,9 +19,14 @@ mod part;
 pub(crate) use moved::moved;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{EvalContext, Registry};
+use volley_function::{BoundScalar, EvalContext, Registry};
 use volley_types::{Type, Value, custom::TimestampTz};
 use volley_vector::{Encoding, Values, Vector};
+
+/// A conversion between instants and dates, times and timestamps.
+pub(super) fn conversion(from: &Type, to: &Type) -> Option<BoundScalar> {
+    convert::bind(from, to)
+}
 
 /// Registers the type's functions; those for TIMESTAMP must be there.
 pub(super) fn register(registry: &mut Registry) {

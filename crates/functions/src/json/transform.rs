@@ -103,7 +103,7 @@ impl JsonRules for CoreRules {
 
     fn plain(&self, document: &Document<'_>, at: usize, to: &Type) -> Option<Value> {
         let kind = document.kind(at);
-        let is_number = to.is_numeric();
+        let is_number = to.is_number();
         let text = match kind {
             Kind::Text => {
                 let mut text = String::new();
@@ -116,7 +116,7 @@ impl JsonRules for CoreRules {
             Kind::Integer | Kind::Number if *to == Type::Boolean => {
                 return Some(Value::Boolean(document.source(at).parse::<f64>().ok()? != 0.0));
             }
-            Kind::Number if to.is_integer() => {
+            Kind::Number if to.is_integer() || to.unsigned().is_some() => {
                 let number = document.source(at).parse::<f64>().ok()?.round_ties_even();
                 let is_whole = number.is_finite() && number.abs() < i128::MAX as f64;
                 Cow::Owned(is_whole.then_some(number as i128)?.to_string())

@@ -10,7 +10,7 @@ use volley_function::{
     BindScalar, BoundScalar, Registry, ScalarFunction, ScalarTraits,
     simple::{self, NativeColumn, Physical, Stored, TinyInt},
 };
-use volley_types::{Native, PhysicalType, Type, common_type, match_integer};
+use volley_types::{Native, PhysicalType, Type, common_type, custom::SignFlipped, match_integer};
 
 /// Registers the functions on bits.
 pub(super) fn register(registry: &mut Registry) {
@@ -87,7 +87,8 @@ fn integer_type(args: &[Type]) -> Option<Type> {
     let common =
         args.iter().cloned().reduce(|a, b| common_type(&a, &b).unwrap_or(Type::Varchar))?;
     let common = if common == Type::Unknown { Type::BigInt } else { common };
-    (common.is_integer() && !args.contains(&Type::Boolean)).then_some(common)
+    let is_whole = common.is_integer() || common.unsigned().is_some();
+    (is_whole && !args.contains(&Type::Boolean)).then_some(common)
 }
 
 fn bind(args: &[Type], operator: Operator) -> Option<BoundScalar> {
@@ -96,8 +97,10 @@ fn bind(args: &[Type], operator: Operator) -> Option<BoundScalar> {
         Operator::Left => ScalarTraits::DEFAULT,
         _ => ScalarTraits::INFALLIBLE,
     };
-    let function =
-        match_integer!(common.physical(), T => function::<T>(operator), else return None);
+    let is_unsigned = common.unsigned().is_some();
+    let function = match_integer!(common.physical(), T => {
+        if is_unsigned { unsigned::<T>(operator) } else { function::<T>(operator) }
+    }, else return None);
     let args = vec![common.clone(), common.clone()];
     Some(BoundScalar::new(args, common, traits, function))
 }
@@ -112,6 +115,36 @@ fn function<T: Bits>(operator: Operator) -> Arc<dyn ScalarFunction> {
         Operator::Xor => with::<T>(|a, b| a ^ b),
         Operator::Left => simple::function2::<Physical<T>, Physical<T>, Physical<T>, _>(left::<T>),
         Operator::Right => with::<T>(right::<T>),
+    }
+}
+
+/// As [`function`], on unsigned integers.
+fn unsigned<T: Bits + SignFlipped>(operator: Operator) -> Arc<dyn ScalarFunction> {
+    fn with<T: Bits + SignFlipped>(
+        f: impl Fn(u128, u128) -> u128 + Send + Sync + 'static,
+    ) -> Arc<dyn ScalarFunction> {
+        simple::function2::<Physical<T>, Physical<T>, Physical<T>, _>(move |a: T, b: T| {
+            T::stored_low(f(a.number().into(), b.number().into()))
+        })
+    }
+    match operator {
+        Operator::And => with::<T>(|a, b| a & b),
+        Operator::Or => with::<T>(|a, b| a | b),
+        Operator::Xor => with::<T>(|a, b| a ^ b),
+        Operator::Right => with::<T>(|a, b| {
+            u32::try_from(b).ok().and_then(|it| a.checked_shr(it)).unwrap_or_default()
+        }),
+        Operator::Left => {
+            simple::function2::<Physical<T>, Physical<T>, Physical<T>, _>(|a: T, b: T| {
+                let (value, shift): (u128, u128) = (a.number().into(), b.number().into());
+                let factor = u32::try_from(shift).ok().and_then(|it| 2u128.checked_pow(it));
+                let shifted = factor.and_then(|it| value.checked_mul(it));
+                let shifted = shifted.and_then(|it| T::Number::try_from(it).ok());
+                shifted.map(T::stored).ok_or_else(|| {
+                    Error::invalid_value(format!("overflow in left shift ({value} << {shift})"))
+                })
+            })
+        }
     }
 }
 
@@ -145,14 +178,18 @@ fn bind_not(args: &[Type]) -> Option<BoundScalar> {
 
 fn bind_count(args: &[Type]) -> Option<BoundScalar> {
     let common = integer_type(args).filter(|_| args.len() == 1)?;
+    let is_unsigned = common.unsigned().is_some();
     // -1 as HUGEINT has 128 bits set, which are too many for TINYINT.
     let (function, result) = match common.physical() {
         PhysicalType::I128 => {
-            let count = |it: i128| it.ones() as i16;
+            let flipped = if is_unsigned { i128::MIN } else { 0 };
+            let count = move |it: i128| (it ^ flipped).ones() as i16;
             (simple::function1::<Physical<i128>, Physical<i16>, _>(count), Type::SmallInt)
         }
         physical => match_integer!(physical, T => {
-            let count = |it: T| it.ones() as i8;
+            // The flipped bit is the number's highest.
+            let flipped = if is_unsigned { T::MIN } else { 0 };
+            let count = move |it: T| (it ^ flipped).ones() as i8;
             (simple::function1::<Physical<T>, TinyInt, _>(count), Type::TinyInt)
         }, else return None),
     };

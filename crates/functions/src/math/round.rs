@@ -12,7 +12,8 @@ use volley_function::{
     simple::{self, BigInt, Double, NativeColumn, Physical, Real, Stored, unary},
 };
 use volley_types::{
-    DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, Value, implicit_cast_cost, match_integer,
+    DECIMAL_PRECISION_MAX, Native, PhysicalType, Type, Value, custom::UnsignedInteger,
+    implicit_cast_cost, match_integer,
 };
 use volley_vector::{Encoding, Rows, Vector};
 
@@ -172,6 +173,16 @@ fn bind_whole(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
             let same = simple::vectorized(|_, args, _, _| Ok(args[0].clone()));
             (integer.clone(), integer.clone(), same)
         }
+        other if let (Some(unsigned), true) = (other.unsigned(), keeps_integers) => {
+            let same = simple::vectorized(|_, args, _, _| Ok(args[0].clone()));
+            let kept = match (rounding, unsigned) {
+                (Rounding::TowardZero, _) => other.clone(),
+                (_, UnsignedInteger::UHugeInt) => return None,
+                (_, UnsignedInteger::UBigInt) => Type::HugeInt,
+                _ => Type::BigInt,
+            };
+            (kept.clone(), kept, same)
+        }
         other => {
             implicit_cast_cost(other, &Type::Double)?;
             // One loop each: the direction is not looked up for every row.
@@ -211,6 +222,9 @@ fn bind_digits(args: &[Type], rounding: Rounding) -> Option<BoundScalar> {
                 integer.physical(), T => digits_of::<T>(rounding, 0), else return None
             );
             (integer.clone(), integer.clone(), function)
+        }
+        other if matches!(other.unsigned(), Some(it) if it < UnsignedInteger::UHugeInt) => {
+            return bind_digits(&[other.unsigned()?.signed(), digits.clone()], rounding);
         }
         other => {
             implicit_cast_cost(other, &Type::Double)?;

@@ -66,6 +66,10 @@ fn bind_abs(args: &[Type]) -> Option<BoundScalar> {
         Type::Double => {
             (simple::function1::<Double, Double, _>(f64::abs), ScalarTraits::INFALLIBLE)
         }
+        _ if arg.unsigned().is_some() => {
+            let same = simple::vectorized(|_, args, _, _| Ok(args[0].clone()));
+            (same, ScalarTraits::INFALLIBLE)
+        }
         _ if arg.is_integer() || arg.is_decimal() => {
             let function = match_integer!(arg.physical(), T => abs::<T>(), else return None);
             (function, ScalarTraits::DEFAULT)

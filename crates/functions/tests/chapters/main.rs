@@ -15,4 +15,5 @@ mod nested;
 mod pattern;
 mod states;
 mod string;
+mod unsigned;
 mod window;

@@ -20,7 +20,7 @@ use volley_function::{
 };
 use volley_types::{
     Field, Type, Value,
-    custom::{HyperLogLog, IpAddress, TimestampTz, Uuid},
+    custom::{HyperLogLog, IpAddress, TimeTz, TimestampTz, TimestampUnit, UnsignedInteger, Uuid},
 };
 use volley_vector::{
     Batch, Rows, Vector,
@@ -115,6 +115,10 @@ pub fn candidates() -> Vec<Type> {
         Uuid::data_type(),
         IpAddress::data_type(),
         TimestampTz::data_type(),
+        UnsignedInteger::UTinyInt.data_type(),
+        UnsignedInteger::UBigInt.data_type(),
+        TimestampUnit::Nanosecond.data_type(),
+        TimeTz::data_type(),
         Type::Opaque(opaque_type()),
     ]
 }

@@ -166,6 +166,9 @@ fn as_count(rows: u64) -> Option<Value> {
 /// Whether `bound` is a value of a type whose bounds are neither cut off nor leave values out, as
 /// those of texts and of floats may.
 fn has_exact_bounds(data_type: &Type, bound: &Value) -> bool {
+    if data_type.unsigned().is_some() {
+        return bound.as_i128().is_some();
+    }
     matches!(
         (data_type, bound),
         (Type::TinyInt, Value::TinyInt(_))

@@ -6,7 +6,11 @@ use crate::OptimizerContext;
 use crate::expr::as_constant;
 use volley_error::Result;
 use volley_logical::{Expr, ExprKind, Plan, SpecialForm};
-use volley_types::{Type, Value, Zone, custom::TimestampTz};
+use volley_types::{
+    Type, Value, Zone,
+    custom::{TimestampTz, UnsignedInteger},
+    implicit_cast_cost,
+};
 
 /// Microseconds of a day.
 const DAY_MICROS: i128 = 24 * 60 * 60 * 1_000_000;
@@ -64,6 +68,11 @@ fn cast_input(expr: &Expr) -> Option<&Expr> {
         // Around a change of clocks it does not; `narrow` sees to that.
         (Type::Timestamp, to) if TimestampTz::is(to) => true,
         (Type::TinyInt | Type::SmallInt | Type::Integer, Type::Double) => true,
+        _ if from.unsigned().is_some() && *to != Type::Double => {
+            from.unsigned() != Some(UnsignedInteger::UHugeInt)
+                && (to.is_integer() || to.unsigned().is_some())
+                && implicit_cast_cost(from, to).is_some()
+        }
         _ => match (from.decimal_shape(), to.decimal_shape()) {
             (Some((p1, s1)), Some((p2, s2))) => {
                 let fits_integer = to.is_integer() && from.is_integer() && p1 <= p2;
@@ -87,6 +96,10 @@ fn narrow(constant: &Expr, to: &Type, zone: &Zone) -> Option<Expr> {
         return Some(Expr::constant(Value::Timestamp(local), to.clone()).at(constant.span));
     }
     let number = match (&constant.data_type, to) {
+        (from, _) if from.unsigned().is_some() => {
+            i128::try_from(from.unsigned()?.number(value)?).ok()?
+        }
+        (from, to) if to.unsigned().is_some() && from.is_integer() => value.as_i128()?,
         (Type::Timestamp, Type::Date) => divided(value.as_i128()?, DAY_MICROS)?,
         (Type::Double, _) => whole(value)?,
         (from, to) => {
@@ -122,6 +135,6 @@ pub(super) fn value_of(number: i128, data_type: &Type) -> Option<Value> {
             let limit = 10_i128.checked_pow(u32::from(*precision))?;
             (number.abs() < limit).then_some(Value::Decimal(number))?
         }
-        _ => return None,
+        unsigned => unsigned.unsigned()?.store(number.try_into().ok()?)?,
     })
 }

@@ -24,7 +24,7 @@ use parquet::{
 use std::sync::Arc;
 use volley_connector::{Bounds, may_match};
 use volley_expression::{Expr, SpecialForm};
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::UnsignedInteger};
 use volley_vector::arrow::{batch_from_arrow, from_arrow};
 
 /// A file with one column, without statistics.
@@ -224,12 +224,12 @@ fn unsigned_integers_have_an_order_of_their_own() {
     let signed = Statistics::int32(Some(-1), Some(1), None, Some(0), true);
     check(column(), signed, false, [None, None]);
     let newer = || Statistics::int32(Some(1), Some(-1), None, Some(0), false);
-    let bounds = [Some(Value::BigInt(1)), Some(Value::BigInt(u32::MAX.into()))];
+    let bounds = [1, u32::MAX.into()].map(|it| UnsignedInteger::UInteger.store(it));
     check(column(), newer(), true, bounds);
     check(column(), newer(), false, [None, None]);
     let column = Arc::new(UInt64Array::from(vec![1, u64::MAX])) as ArrayRef;
     let newer = Statistics::int64(Some(1), Some(-1), None, Some(0), false);
-    let bounds = [Some(Value::HugeInt(1)), Some(Value::HugeInt(u64::MAX.into()))];
+    let bounds = [1, u64::MAX.into()].map(|it| UnsignedInteger::UBigInt.store(it));
     check(column, newer, true, bounds);
 }
 

@@ -63,8 +63,8 @@ impl Binder<'_> {
     /// A condition: BOOLEAN, or what converts to it without doubt.
     pub(super) fn condition(&self, expr: Expr, what: &str) -> Result<Expr> {
         let is_json = expr.data_type == Json::data_type() && !self.shared.is_presto();
-        let fits =
-            expr.data_type.is_integer() || is_json || inspect::string_literal(&expr).is_some();
+        let is_whole = expr.data_type.is_integer() || expr.data_type.unsigned().is_some();
+        let fits = is_whole || is_json || inspect::string_literal(&expr).is_some();
         match expr.data_type {
             Type::Boolean | Type::Unknown => self.coerce(expr, &Type::Boolean),
             _ if fits => self.coerce(expr, &Type::Boolean),
@@ -108,7 +108,8 @@ pub(super) fn is_integer_literal(expr: &Expr) -> bool {
 pub(super) fn literal_fits(expr: &Expr, data_type: &Type) -> bool {
     match &expr.kind {
         ExprKind::Constant(value) => {
-            data_type.is_integer() && retyped(value, &expr.data_type, data_type).is_some()
+            let is_whole = data_type.is_integer() || data_type.unsigned().is_some();
+            is_whole && retyped(value, &expr.data_type, data_type).is_some()
         }
         _ => false,
     }
@@ -132,6 +133,6 @@ fn retyped(value: &Value, from: &Type, to: &Type) -> Option<Value> {
             let limit = 10i128.checked_pow((*precision).into())?;
             (unscaled.unsigned_abs() < limit.unsigned_abs()).then_some(Value::Decimal(unscaled))
         }
-        _ => None,
+        unsigned => unsigned.unsigned()?.store(integer.try_into().ok()?),
     }
 }

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use volley_error::{Error, Result, Span};
 use volley_types::{
     DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type,
-    custom::{Enumeration, ZonedTimestamp},
+    custom::{Enumeration, TimeTz, TimestampUnit, UnsignedInteger, ZonedTimestamp},
 };
 
 /// DECIMAL without arguments.
@@ -33,6 +33,11 @@ impl Binder<'_> {
             }
             DataType::BigInt(_) | DataType::Int8(_) | DataType::Int64 => Type::BigInt,
             DataType::HugeInt | DataType::Int128 => Type::HugeInt,
+            DataType::UTinyInt | DataType::UInt8 => UnsignedInteger::UTinyInt.data_type(),
+            DataType::USmallInt | DataType::UInt16 => UnsignedInteger::USmallInt.data_type(),
+            DataType::UInt32 => UnsignedInteger::UInteger.data_type(),
+            DataType::UBigInt | DataType::UInt64 => UnsignedInteger::UBigInt.data_type(),
+            DataType::UHugeInt | DataType::UInt128 => UnsignedInteger::UHugeInt.data_type(),
             DataType::Real | DataType::Float4 | DataType::Float(_) => Type::Real,
             DataType::Float32 => Type::Real,
             DataType::Float64 | DataType::Float8 => Type::Double,
@@ -59,7 +64,11 @@ impl Binder<'_> {
             | DataType::Bytes(_) => Type::Varbinary,
             DataType::Date => Type::Date,
             DataType::Time(_, zone) if !has_zone(zone) => Type::Time,
-            DataType::Timestamp(_, zone) if !has_zone(zone) => Type::Timestamp,
+            DataType::Time(..) if !self.shared.is_presto() => TimeTz::data_type(),
+            DataType::Timestamp(digits, zone) if !has_zone(zone) => match digits {
+                Some(digits) if !self.shared.is_presto() => timestamp_of(*digits),
+                _ => Type::Timestamp,
+            },
             DataType::Datetime(_) => Type::Timestamp,
             DataType::Timestamp(..) if self.shared.is_presto() => {
                 self.registered_type(ZonedTimestamp::NAME, &[], span)?
@@ -201,6 +210,16 @@ fn fixed_array(element: Type, size: u64, span: Option<Span>) -> Result<Type> {
                 format!("an array of a fixed size has 1 to {FIXED_ARRAY_SIZE_MAX} elements");
             Err(Error::invalid_query(message).span(span))
         }
+    }
+}
+
+/// TIMESTAMP with this number of digits after the second, or the next greater one that there is.
+fn timestamp_of(digits: u64) -> Type {
+    match digits {
+        0 => TimestampUnit::Second.data_type(),
+        1..=3 => TimestampUnit::Millisecond.data_type(),
+        4..=6 => Type::Timestamp,
+        _ => TimestampUnit::Nanosecond.data_type(),
     }
 }
 

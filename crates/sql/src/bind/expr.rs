@@ -360,7 +360,7 @@ impl<'a> Binder<'a> {
         let bound = self.expr(input)?;
         let span = bound.span;
         match op {
-            UnaryOperator::Plus if bound.data_type.is_numeric() => Ok(bound),
+            UnaryOperator::Plus if bound.data_type.is_number() => Ok(bound),
             UnaryOperator::Plus => {
                 let message = format!("unary + does not take {}", bound.data_type);
                 Err(Error::invalid_query(message).span(span))

@@ -116,7 +116,7 @@ impl<'a> Binder<'a> {
         if bounds.units == FrameUnits::Range {
             return self.value_offset(offset, bounds, is_preceding, span);
         }
-        if !offset.data_type.is_integer() {
+        if !offset.data_type.is_integer() && offset.data_type.unsigned().is_none() {
             let message = format!("frame offset must be a whole number, not {}", offset.data_type);
             return Err(error(&message).hint("RANGE takes other distances than numbers of rows"));
         }

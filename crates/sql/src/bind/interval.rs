@@ -26,7 +26,7 @@ impl<'a> Binder<'a> {
         };
         let number = match &value.kind {
             ExprKind::Constant(Value::Varchar(text)) => Some(text.trim().to_owned()),
-            ExprKind::Constant(number) if value.data_type.is_numeric() => {
+            ExprKind::Constant(number) if value.data_type.is_number() => {
                 Some(number.display(&value.data_type).to_string())
             }
             _ => None,

@@ -7,7 +7,7 @@ use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
 use volley_types::{
     DECIMAL_PRECISION_MAX, Type, Value,
-    custom::{Json, ZonedTimestamp},
+    custom::{Json, UnsignedInteger, ZonedTimestamp},
     text::{WrittenZone, parse_zoned},
 };
 
@@ -126,7 +126,7 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// A number: INTEGER, BIGINT, HUGEINT by size; with a point an exact DECIMAL; with an
+    /// A number: INTEGER, BIGINT, HUGEINT, UHUGEINT by size; with a point an exact DECIMAL; with an
     /// exponent, or beyond what those hold, a DOUBLE.
     pub(super) fn number(&self, written: &str, negative: bool, span: Option<Span>) -> Result<Expr> {
         let malformed = || Error::invalid_query(format!("malformed number: {written}")).span(span);
@@ -151,7 +151,10 @@ impl Binder<'_> {
 
 fn integer(digits: &str, negative: bool) -> Option<(Value, Type)> {
     let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
-    let value: i128 = signed.parse().ok()?;
+    let Ok(value) = signed.parse::<i128>() else {
+        let unsigned = UnsignedInteger::UHugeInt;
+        return Some((unsigned.store(signed.parse().ok()?)?, unsigned.data_type()));
+    };
     if let Ok(value) = i32::try_from(value) {
         return Some((Value::Integer(value), Type::Integer));
     }

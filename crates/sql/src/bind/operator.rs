@@ -171,10 +171,10 @@ impl<'a> Binder<'a> {
 
     /// Expressions in the type in which they are compared.
     pub(super) fn comparable(&self, args: Vec<Expr>, span: Option<Span>) -> Result<Vec<Expr>> {
-        let has_number = args.iter().any(|it| it.data_type.is_numeric());
+        let has_number = args.iter().any(|it| it.data_type.is_number());
         let mut args = args;
         if has_number && args.iter().any(|it| it.data_type == Type::Boolean) {
-            let number = args.iter().filter(|it| it.data_type.is_numeric());
+            let number = args.iter().filter(|it| it.data_type.is_number());
             let to = number.map(|it| it.data_type.clone()).next().unwrap_or(Type::Integer);
             let widen = |it: Expr| {
                 if it.data_type == Type::Boolean {

@@ -243,7 +243,14 @@ pub(super) fn constant(expr: &Expr) -> Option<Option<i128>> {
         ExprKind::Constant(Value::Null) => Some(None),
         ExprKind::Constant(Value::Varchar(text)) => text.trim().parse().ok().map(Some),
         ExprKind::Constant(value) if expr.data_type.is_integer() => value.as_i128().map(Some),
-        ExprKind::Cast { input, .. } if expr.data_type.is_integer() => constant(input),
+        ExprKind::Constant(value) => {
+            i128::try_from(expr.data_type.unsigned()?.number(value)?).ok().map(Some)
+        }
+        ExprKind::Cast { input, .. }
+            if expr.data_type.is_integer() || expr.data_type.unsigned().is_some() =>
+        {
+            constant(input)
+        }
         ExprKind::Call { name, args } => match name.as_str() {
             "plus" => value(args, i128::checked_add),
             "minus" => value(args, i128::checked_sub),

@@ -57,7 +57,7 @@ fn column_row(index: usize, field: &Field, statistics: &TableStatistics) -> Vec<
     let nulls = column.and_then(|it| it.nulls).zip(statistics.rows);
     let share = nulls.map(|(nulls, rows)| nulls as f64 / rows.max(1) as f64);
     // Presto shows bounds of what lies on a line.
-    let has_bounds = field.data_type.is_numeric()
+    let has_bounds = field.data_type.is_number()
         || matches!(field.data_type, Type::Date | Type::Time | Type::Timestamp);
     let bound = |value: Option<&Value>| match value.filter(|_| has_bounds) {
         Some(value) => Value::text(value.display(&field.data_type).to_string()),

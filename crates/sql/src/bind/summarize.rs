@@ -36,7 +36,7 @@ fn summary(bound: &Bound, text: &str) -> String {
             true => format!("CAST({call}(c{index}) AS VARCHAR)"),
             false => "CAST(NULL AS VARCHAR)".to_owned(),
         };
-        let (is_plain, is_number) = (is_plain(&data_type), data_type.is_numeric());
+        let (is_plain, is_number) = (is_plain(&data_type), data_type.is_number());
         let distinct = match is_plain {
             true => format!("approx_distinct(c{index})"),
             false => "CAST(NULL AS BIGINT)".to_owned(),
@@ -67,7 +67,7 @@ fn quoted(text: &str) -> String {
 
 /// Whether values have an order and no parts.
 fn is_plain(data_type: &Type) -> bool {
-    data_type.is_numeric()
+    data_type.is_number()
         || data_type.is_string()
         || data_type.labels().is_some()
         || matches!(data_type, Type::Boolean | Type::Date | Type::Time | Type::Timestamp)

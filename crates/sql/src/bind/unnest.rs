@@ -12,7 +12,7 @@ use sqlparser::ast::{
 use std::collections::HashSet;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Generator, GeneratorKind, Plan};
-use volley_types::{Type, Value, custom::TimestampTz};
+use volley_types::{Type, Value, custom::TimestampTz, implicit_cast_cost};
 
 /// A function that gives the indices of an array's elements, each in a row of its own.
 pub(super) const GENERATE_SUBSCRIPTS: &str = "generate_subscripts";
@@ -201,7 +201,9 @@ impl<'a> Binder<'a> {
         let fits = match (&arg.data_type, to) {
             (Type::Unknown, _) => true,
             (Type::HugeInt, Type::BigInt) => false,
-            (from, Type::BigInt) => from.is_integer(),
+            (from, Type::BigInt) => {
+                from.is_integer() || implicit_cast_cost(from, to).is_some() && from.is_number()
+            }
             (Type::Date | Type::Timestamp, Type::Timestamp) => true,
             (Type::Varchar, to) => *to != Type::BigInt && inspect::string_literal(&arg).is_some(),
             (from, to) => from == to,

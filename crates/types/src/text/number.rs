@@ -35,6 +35,12 @@ pub fn push_i128(out: &mut String, value: i128) {
     out.push_str(digits_of(value.unsigned_abs(), 1, &mut digits));
 }
 
+/// Appends an unsigned integer.
+pub fn push_u128(out: &mut String, value: u128) {
+    let mut digits = [0; DIGITS_MAX];
+    out.push_str(digits_of(value, 1, &mut digits));
+}
+
 /// Appends an unsigned number with at least `width` digits, zeros in front.
 pub(super) fn push_padded(out: &mut String, value: u64, width: usize) {
     match (width, value) {

@@ -18,8 +18,21 @@ pub fn parse_integer(text: &str) -> Option<i128> {
     let text = text.trim_ascii();
     parse_short(text.as_bytes())
         .map(i128::from)
-        .or_else(|| parse_radix(text))
+        .or_else(|| parse_radix(text)?.try_into().ok())
         .or_else(|| parse_decimal(text, 0))
+}
+
+/// Like [`parse_integer`], for unsigned integers of up to 128 bits: `None` for what rounds to less
+/// than zero.
+pub fn parse_unsigned(text: &str) -> Option<u128> {
+    let text = text.trim_ascii();
+    if let Some(short) = parse_short(text.as_bytes()) {
+        return u128::try_from(short).ok();
+    }
+    parse_radix(text).or_else(|| {
+        let (is_negative, magnitude) = parse_magnitude(text, 0)?;
+        (!is_negative || magnitude == 0).then_some(magnitude)
+    })
 }
 
 /// Up to 18 plain digits: nearly every integer.
@@ -32,7 +45,7 @@ fn parse_short(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-fn parse_radix(text: &str) -> Option<i128> {
+fn parse_radix(text: &str) -> Option<u128> {
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', b'b' | b'B', ..] => (&text[2..], 2),
@@ -41,18 +54,23 @@ fn parse_radix(text: &str) -> Option<i128> {
     if !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
         return None;
     }
-    i128::from_str_radix(digits, radix).ok()
+    u128::from_str_radix(digits, radix).ok()
 }
 
 /// Reads a number as an integer of units of `10^-scale`, rounded half away from zero. `None` also
 /// beyond 128 bits; the caller checks the precision.
 pub fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
+    let (negative, value) = parse_magnitude(text, scale)?;
+    if negative { 0i128.checked_sub_unsigned(value) } else { i128::try_from(value).ok() }
+}
+
+/// Whether there is a minus sign, and the rounded units of `10^-scale`.
+fn parse_magnitude(text: &str, scale: u8) -> Option<(bool, u128)> {
     let (negative, unsigned) = split_sign(text.trim_ascii().as_bytes());
     let (number, exponent) = split_exponent(unsigned)?;
     let digits = read_digits(number)?;
     let shift = i32::from(scale) - digits.fraction_digits + exponent;
-    let value = scale_by(&digits, shift)?;
-    if negative { 0i128.checked_sub_unsigned(value) } else { i128::try_from(value).ok() }
+    Some((negative, scale_by(&digits, shift)?))
 }
 
 /// The digits of a number, without the point.
@@ -131,7 +149,7 @@ fn scale_by(digits: &Digits, shift: i32) -> Option<u128> {
         if shift > 0 && dropped {
             return None;
         }
-        let value = value + u128::from(rounds_up);
+        let value = value.checked_add(rounds_up.into())?;
         return value.checked_mul(10u128.checked_pow(shift.unsigned_abs())?);
     }
     // More places than digits: rounds to zero.

@@ -20,6 +20,20 @@ pub fn push_timestamp(out: &mut String, micros: i64) {
     push_time(out, micros_of_day);
 }
 
+/// Appends `2020-01-31 12:00:00.123456789` of nanoseconds, with the fraction's digits up to the
+/// last that is not zero.
+pub fn push_timestamp_nanos(out: &mut String, nanos: i64) {
+    const NANOS_PER_SECOND: i64 = 1_000_000_000;
+    let (seconds, fraction) =
+        (nanos.div_euclid(NANOS_PER_SECOND), nanos.rem_euclid(NANOS_PER_SECOND));
+    push_timestamp(out, seconds * MICROS_PER_SECOND);
+    if fraction != 0 {
+        out.push('.');
+        push_padded(out, fraction.unsigned_abs(), 9);
+        out.truncate(out.trim_end_matches('0').len());
+    }
+}
+
 /// Appends `2020-01-31 12:00:00.000`, as Presto writes timestamps: with three digits of the
 /// fraction, and years before 1 as negative numbers.
 pub fn push_timestamp_millis(out: &mut String, micros: i64) {

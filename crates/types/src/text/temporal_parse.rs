@@ -18,6 +18,18 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     timestamp_of(days, micros)
 }
 
+/// Like [`parse_timestamp`], with the nanoseconds since 1970-01-01; digits beyond those are cut
+/// off. `None` also beyond 64 bits.
+pub fn parse_timestamp_nanos(text: &str) -> Option<i64> {
+    let micros = parse_timestamp(text)?;
+    // All other digits belong to the year or come before the fraction.
+    let fraction = text.split_once('.').map_or("", |it| it.1);
+    let beyond_micros = fraction.bytes().take_while(u8::is_ascii_digit).skip(6);
+    let digits = beyond_micros.chain(std::iter::repeat(b'0')).take(3);
+    let nanos = digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+    i64::try_from(i128::from(micros) * 1_000 + i128::from(nanos)).ok()
+}
+
 /// The zone after a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrittenZone<'a> {
@@ -58,6 +70,18 @@ pub fn parse_zoned(text: &str) -> Option<(i64, WrittenZone<'_>)> {
         local,
         if rest.is_empty() { WrittenZone::None } else { WrittenZone::Offset(cursor.offset()?) },
     ))
+}
+
+/// Reads a time of day and the seconds that its zone is ahead of UTC: `12:34:56.789+02:30`,
+/// `12:34Z`, `12:34` in UTC.
+pub fn parse_zoned_time(text: &str) -> Option<(i64, i64)> {
+    let mut cursor = Cursor::new(text);
+    let micros = cursor.clock()?;
+    cursor.eat_blanks();
+    if cursor.is_at_end() || cursor.rest.eq_ignore_ascii_case(b"Z") {
+        return Some((micros, 0));
+    }
+    Some((micros, cursor.offset()?))
 }
 
 /// Reads a time of day: `12:34`, `12:34:56.789`, or the time of a timestamp.

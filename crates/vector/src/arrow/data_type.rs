@@ -6,7 +6,9 @@ use arrow_schema::{
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_types::{
-    Exchange, FIXED_ARRAY_SIZE_MAX, Field, Schema, Type, custom::TimestampTz, row_field_name,
+    Exchange, FIXED_ARRAY_SIZE_MAX, Field, PhysicalType, Schema, Type,
+    custom::{TimestampTz, TimestampUnit, UnsignedInteger},
+    row_field_name,
 };
 
 /// Which of several Arrow layouts a vector takes.
@@ -61,8 +63,24 @@ pub fn type_to_arrow(data_type: &Type, layout: ArrowLayout) -> DataType {
             Exchange::Text | Exchange::Json => DataType::Utf8View,
             Exchange::Uuids => DataType::FixedSizeBinary(16),
             Exchange::Instants => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Exchange::Timestamps(unit) => DataType::Timestamp(time_unit(unit), None),
+            Exchange::Unsigned => match custom.storage().physical() {
+                PhysicalType::I8 => DataType::UInt8,
+                PhysicalType::I16 => DataType::UInt16,
+                PhysicalType::I32 => DataType::UInt32,
+                PhysicalType::I64 => DataType::UInt64,
+                _ => DataType::Decimal128(38, 0),
+            },
         },
         Type::Opaque(_) => DataType::Null,
+    }
+}
+
+fn time_unit(unit: TimestampUnit) -> TimeUnit {
+    match unit {
+        TimestampUnit::Second => TimeUnit::Second,
+        TimestampUnit::Millisecond => TimeUnit::Millisecond,
+        TimestampUnit::Nanosecond => TimeUnit::Nanosecond,
     }
 }
 
@@ -128,10 +146,13 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         DataType::Null => Type::Unknown,
         DataType::Boolean => Type::Boolean,
         DataType::Int8 => Type::TinyInt,
-        DataType::Int16 | DataType::UInt8 => Type::SmallInt,
-        DataType::Int32 | DataType::UInt16 => Type::Integer,
-        DataType::Int64 | DataType::UInt32 => Type::BigInt,
-        DataType::UInt64 => Type::HugeInt,
+        DataType::Int16 => Type::SmallInt,
+        DataType::Int32 => Type::Integer,
+        DataType::Int64 => Type::BigInt,
+        DataType::UInt8 => UnsignedInteger::UTinyInt.data_type(),
+        DataType::UInt16 => UnsignedInteger::USmallInt.data_type(),
+        DataType::UInt32 => UnsignedInteger::UInteger.data_type(),
+        DataType::UInt64 => UnsignedInteger::UBigInt.data_type(),
         DataType::Float16 | DataType::Float32 => Type::Real,
         DataType::Float64 => Type::Double,
         DataType::Decimal32(precision, scale)
@@ -148,6 +169,7 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         | DataType::FixedSizeBinary(_) => Type::Varbinary,
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => TimestampUnit::Nanosecond.data_type(),
         DataType::Timestamp(_, None) => Type::Timestamp,
         DataType::Timestamp(_, Some(_)) => TimestampTz::data_type(),
         DataType::Interval(_) | DataType::Duration(_) => Type::Interval,

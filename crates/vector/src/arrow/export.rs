@@ -14,7 +14,10 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Custom, Exchange, PhysicalType, Type, custom::bits_of};
+use volley_types::{
+    Custom, Exchange, PhysicalType, Type,
+    custom::{SignFlipped, TimestampUnit, bits_of},
+};
 
 /// The vector as an Arrow array of [`type_to_arrow`]'s type.
 ///
@@ -23,10 +26,12 @@ use volley_types::{Custom, Exchange, PhysicalType, Type, custom::bits_of};
 /// What a lazy vector's loader reports; more list elements than the layout can address; objects,
 /// which have no form in Arrow.
 pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
-    if let Type::Custom(custom) = vector.data_type()
-        && custom.exchange() == Exchange::Uuids
-    {
-        return uuids(vector);
+    if let Type::Custom(custom) = vector.data_type() {
+        match custom.exchange() {
+            Exchange::Uuids => return uuids(vector),
+            Exchange::Unsigned => return unsigned(vector, layout),
+            _ => {}
+        }
     }
     let flat = match vector.data_type() {
         Type::Custom(custom) => exchanged(vector, custom)?,
@@ -44,16 +49,7 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
         (Values::I16(values), _) => primitive::<Int16Type>(values, nulls)?,
         (Values::I32(values), Type::Date) => primitive::<Date32Type>(values, nulls)?,
         (Values::I32(values), _) => primitive::<Int32Type>(values, nulls)?,
-        (Values::I64(values), Type::Time) => primitive::<Time64MicrosecondType>(values, nulls)?,
-        (Values::I64(values), Type::Timestamp) => {
-            primitive::<TimestampMicrosecondType>(values, nulls)?
-        }
-        (Values::I64(values), Type::Custom(_)) => instants(values, nulls)?,
-        (Values::I64(values), Type::Decimal { .. }) => {
-            let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
-            decimal(wide.into(), nulls, data_type)?
-        }
-        (Values::I64(values), _) => primitive::<Int64Type>(values, nulls)?,
+        (Values::I64(values), _) => of_64_bits(values, nulls, data_type)?,
         (Values::I128(values), _) => decimal(values.clone(), nulls, data_type)?,
         (Values::F32(values), _) => primitive::<Float32Type>(values, nulls)?,
         (Values::F64(values), _) => primitive::<Float64Type>(values, nulls)?,
@@ -92,6 +88,35 @@ pub fn to_arrow(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
     })
 }
 
+/// Values of 64 bits: integers, decimals of few digits, and points in time.
+fn of_64_bits(
+    values: &ScalarBuffer<i64>,
+    nulls: Option<NullBuffer>,
+    data_type: &Type,
+) -> Result<ArrayRef> {
+    match data_type {
+        Type::Time => primitive::<Time64MicrosecondType>(values, nulls),
+        Type::Timestamp => primitive::<TimestampMicrosecondType>(values, nulls),
+        Type::Decimal { .. } => {
+            let wide: Vec<i128> = values.iter().map(|it| i128::from(*it)).collect();
+            decimal(wide.into(), nulls, data_type)
+        }
+        Type::Custom(custom) => match custom.exchange() {
+            Exchange::Timestamps(TimestampUnit::Second) => {
+                primitive::<TimestampSecondType>(values, nulls)
+            }
+            Exchange::Timestamps(TimestampUnit::Millisecond) => {
+                primitive::<TimestampMillisecondType>(values, nulls)
+            }
+            Exchange::Timestamps(TimestampUnit::Nanosecond) => {
+                primitive::<TimestampNanosecondType>(values, nulls)
+            }
+            _ => instants(values, nulls),
+        },
+        _ => primitive::<Int64Type>(values, nulls),
+    }
+}
+
 /// Timestamps in UTC.
 fn instants(values: &ScalarBuffer<i64>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     let array = TimestampMicrosecondArray::try_new(values.clone(), nulls);
@@ -110,12 +135,52 @@ fn uuids(vector: &Vector) -> Result<ArrayRef> {
     Ok(Arc::new(array.map_err(internal)?))
 }
 
+/// Unsigned integers; those of 128 bits as decimals.
+///
+/// # Errors
+///
+/// A number that a decimal of 128 bits cannot hold.
+fn unsigned(vector: &Vector, layout: ArrowLayout) -> Result<ArrayRef> {
+    fn numbers<T: ArrowPrimitiveType, N: SignFlipped<Number = T::Native>>(
+        values: &[N],
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let numbers: ScalarBuffer<T::Native> = values.iter().map(|it| it.number()).collect();
+        primitive::<T>(&numbers, nulls)
+    }
+    let flat = vector.flatten()?;
+    let nulls = flat.null_buffer().cloned();
+    match flat.flat_values() {
+        Some(Values::I8(values)) => numbers::<UInt8Type, i8>(values, nulls),
+        Some(Values::I16(values)) => numbers::<UInt16Type, i16>(values, nulls),
+        Some(Values::I32(values)) => numbers::<UInt32Type, i32>(values, nulls),
+        Some(Values::I64(values)) => numbers::<UInt64Type, i64>(values, nulls),
+        Some(Values::I128(values)) => {
+            let is_null = |row| nulls.as_ref().is_some_and(|it| it.is_null(row));
+            let number = |(row, it): (usize, &i128)| match i128::try_from(it.number()) {
+                Ok(number) => Ok(number),
+                Err(_) if is_null(row) => Ok(0),
+                Err(_) => {
+                    let message = format!("UHUGEINT value has too many digits: {}", it.number());
+                    Err(Error::invalid_value(message).hint("cast it to VARCHAR or DOUBLE"))
+                }
+            };
+            let numbers = values.iter().enumerate().map(number).collect::<Result<Vec<i128>>>()?;
+            let array = Decimal128Array::try_new(numbers.into(), nulls).map_err(internal)?;
+            Ok(Arc::new(array.with_data_type(type_to_arrow(vector.data_type(), layout))))
+        }
+        _ => Err(Error::internal("unsigned integers in a layout that is none of integers")),
+    }
+}
+
 /// A flat vector of a built-in type for one of a custom type.
 fn exchanged(vector: &Vector, custom: &Custom) -> Result<Vector> {
     match custom.exchange() {
-        Exchange::Instants => vector.flatten(),
+        Exchange::Instants | Exchange::Timestamps(_) => vector.flatten(),
         Exchange::Json => vector.flatten()?.with_type(Type::Varchar).flatten(),
-        Exchange::Uuids => Err(Error::internal("UUIDs as values of a built-in type")),
+        Exchange::Uuids | Exchange::Unsigned => {
+            Err(Error::internal(format!("values of {} in their storage type", custom.name())))
+        }
         Exchange::Storage => vector.flatten()?.with_type(custom.storage().clone()).flatten(),
         Exchange::Text => {
             let mut builder = StringBuilder::with_capacity(vector.len());

@@ -10,7 +10,7 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Interval, Native, Type};
+use volley_types::{Interval, Native, Type, custom::SignFlipped};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -41,10 +41,10 @@ pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
         DataType::Int16 => same::<Int16Type>(array, to),
         DataType::Int32 => same::<Int32Type>(array, to),
         DataType::Int64 => same::<Int64Type>(array, to),
-        DataType::UInt8 => convert::<UInt8Type, i16>(array, to, |it| Some(it.into())),
-        DataType::UInt16 => convert::<UInt16Type, i32>(array, to, |it| Some(it.into())),
-        DataType::UInt32 => convert::<UInt32Type, i64>(array, to, |it| Some(it.into())),
-        DataType::UInt64 => convert::<UInt64Type, i128>(array, to, |it| Some(it.into())),
+        DataType::UInt8 => unsigned::<UInt8Type, i8>(array, to),
+        DataType::UInt16 => unsigned::<UInt16Type, i16>(array, to),
+        DataType::UInt32 => unsigned::<UInt32Type, i32>(array, to),
+        DataType::UInt64 => unsigned::<UInt64Type, i64>(array, to),
         DataType::Float16 => convert::<Float16Type, f32>(array, to, |it| Some(it.to_f32())),
         DataType::Float32 => same::<Float32Type>(array, to),
         DataType::Float64 => same::<Float64Type>(array, to),
@@ -74,6 +74,9 @@ pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
         DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
             date_or_time(array, to)
         }
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            same::<TimestampNanosecondType>(array, to)
+        }
         DataType::Timestamp(unit, _) => timestamp(array, *unit, to),
         DataType::Interval(_) | DataType::Duration(_) => interval(array, to),
         _ => nested(array, to),
@@ -84,6 +87,16 @@ pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
 fn same<T: ArrowPrimitiveType<Native: Native>>(array: &dyn Array, to: Type) -> Result<Vector> {
     let array = array.as_primitive::<T>();
     Ok(Vector::native(to, array.values().clone(), array.nulls().cloned()))
+}
+
+/// An array of unsigned integers.
+fn unsigned<T: ArrowPrimitiveType, N: SignFlipped<Number = T::Native>>(
+    array: &dyn Array,
+    to: Type,
+) -> Result<Vector> {
+    let array = array.as_primitive::<T>();
+    let values: Vec<N> = array.values().iter().map(|it| N::stored(*it)).collect();
+    Ok(Vector::native(to, values, array.nulls().cloned()))
 }
 
 /// An array whose elements are converted one by one; `None` is out of range.

@@ -45,7 +45,7 @@ pub trait JsonStyle {
 
     /// Whether a simple value is written without quotes.
     fn is_bare(&self, _value: &Value, data_type: &Type) -> bool {
-        data_type.is_numeric() || *data_type == Type::Boolean
+        data_type.is_number() || *data_type == Type::Boolean
     }
 
     /// Appends a value without parts, which is no text itself; the quotes around it, and escapes

@@ -80,10 +80,10 @@ fn number(array: &dyn Array, row: usize) -> Value {
         DataType::Int16 => Value::SmallInt(at::<Int16Type>(array, row)),
         DataType::Int32 => Value::Integer(at::<Int32Type>(array, row)),
         DataType::Int64 => Value::BigInt(at::<Int64Type>(array, row)),
-        DataType::UInt8 => Value::SmallInt(at::<UInt8Type>(array, row).into()),
-        DataType::UInt16 => Value::Integer(at::<UInt16Type>(array, row).into()),
-        DataType::UInt32 => Value::BigInt(at::<UInt32Type>(array, row).into()),
-        DataType::UInt64 => Value::HugeInt(at::<UInt64Type>(array, row).into()),
+        DataType::UInt8 => Value::TinyInt((at::<UInt8Type>(array, row) ^ 1 << 7) as i8),
+        DataType::UInt16 => Value::SmallInt((at::<UInt16Type>(array, row) ^ 1 << 15) as i16),
+        DataType::UInt32 => Value::Integer((at::<UInt32Type>(array, row) ^ 1 << 31) as i32),
+        DataType::UInt64 => Value::BigInt((at::<UInt64Type>(array, row) ^ 1 << 63) as i64),
         DataType::Float16 => Value::Real(at::<Float16Type>(array, row).to_f32()),
         DataType::Float32 => Value::Real(at::<Float32Type>(array, row)),
         DataType::Float64 => Value::Double(at::<Float64Type>(array, row)),
@@ -102,6 +102,9 @@ fn number(array: &dyn Array, row: usize) -> Value {
             Value::Time(at::<Time64NanosecondType>(array, row).div_euclid(1000))
         }
         DataType::Time64(_) => Value::Time(at::<Time64MicrosecondType>(array, row)),
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+            Value::BigInt(at::<TimestampNanosecondType>(array, row))
+        }
         DataType::Timestamp(TimeUnit::Second, _) => {
             Value::Timestamp(at::<TimestampSecondType>(array, row) * 1_000_000)
         }

@@ -98,6 +98,9 @@ pub(super) fn numeric(data_type: &Type) -> (Option<i32>, Option<i32>, Option<i32
         Type::Decimal { precision, scale } => {
             (Some((*precision).into()), Some(10), Some((*scale).into()))
         }
-        _ => (None, None, None),
+        other => match other.unsigned() {
+            Some(unsigned) => bits(unsigned.bits() as i32),
+            None => (None, None, None),
+        },
     }
 }

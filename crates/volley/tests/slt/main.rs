@@ -148,7 +148,7 @@ fn cell(value: &Value, data_type: &Type) -> String {
 
 fn letter(data_type: &Type) -> DefaultColumnType {
     match data_type {
-        it if it.is_integer() => DefaultColumnType::Integer,
+        it if it.is_integer() || it.unsigned().is_some() => DefaultColumnType::Integer,
         it if it.is_float() || it.is_decimal() => DefaultColumnType::FloatingPoint,
         _ => DefaultColumnType::Text,
     }

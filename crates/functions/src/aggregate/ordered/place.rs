@@ -4,7 +4,7 @@ use crate::order::Ordinal;
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_function::select_nth_by;
-use volley_types::{Type, Value};
+use volley_types::{Type, Value, custom::TimestampUnit};
 
 /// Products of shares and counts that are this close to a whole number are meant to be one.
 const WHOLE_WITHIN: f64 = 1e-9;
@@ -42,9 +42,8 @@ impl Between {
             Type::Date => (Type::Timestamp, Between::Time),
             other if other.key_type().is_some() => return None,
             other if *other.storage() == Type::Timestamp => (other.clone(), Between::Time),
-            other if other.is_numeric() || *other == Type::Unknown => {
-                (Type::Double, Between::Float)
-            }
+            other if TimestampUnit::of(other).is_some() => (Type::Timestamp, Between::Time),
+            other if other.is_number() || *other == Type::Unknown => (Type::Double, Between::Float),
             _ => return None,
         })
     }
