@@ -88,7 +88,7 @@ impl RandomColumns {
                 let number = custom.unsigned().and_then(|it| it.store(it.greatest() - number));
                 number.unwrap_or(Value::Null)
             }
-            Type::Row(_) => Value::Null,
+            Type::Row(_) | Type::Interval => Value::Null,
         }
     }
 
