@@ -154,6 +154,24 @@ impl OutputBuffer {
         }
     }
 
+    /// About how many bytes [`OutputBuffer::spill`] would free.
+    pub fn spillable_bytes(&self) -> usize {
+        match self.overflow {
+            Some(_) => self.lock().lanes.iter().map(LaneQueue::spillable_bytes).sum(),
+            None => 0,
+        }
+    }
+
+    /// Writes the pages to disk that were not sent and that no reader waits for.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk: the output has failed.
+    pub fn spill(&self) -> Result<(), Failure> {
+        while self.spill_largest(self.lock())? {}
+        Ok(())
+    }
+
     /// Whether a lane still needs rows. Rows of other lanes should not be encoded.
     pub fn is_needed(&self, lane: usize) -> bool {
         self.lock().lanes.get(lane).is_some_and(|it| !it.is_closed)

@@ -4,12 +4,14 @@
 //! radix_joins          HashJoin(p, b)  ->  NestedMap(Zip(Partition(p), Partition(b)),
 //!                                                    HashJoin(RowScan P, RowScan B))
 //! partitioned_groups   Aggregation(t)  ->  NestedMap(Partition(t), Aggregation(RowScan P))
+//! join_sequences       HashJoin(NestedMap(Zip(..), ..), c)  ->  one map over the partitions of all
 //! build_probe          HashJoin(p, b)  ->  Probe(p, Build(b))
 //! ```
 //!
 //! Each is a function from data to data, found by its name. Without one, a node runs as today's
 //! operator of its kind.
 
+mod join_sequence;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +40,11 @@ const BUILD_PROBE: &str = "build_probe";
 
 /// All expansions but the first form of each node, which is today's operator.
 pub const EXPANSIONS: &[Expansion] = &[
+    Expansion {
+        name: "join_sequences",
+        description: "joins on the key of a radix join in the same partitions (with radix_joins)",
+        expand: join_sequence::join_sequence,
+    },
     Expansion {
         name: "radix_joins",
         description: "partitions both inputs of hash joins, and joins each pair of partitions",
@@ -161,12 +168,14 @@ fn sub(op: SubOperator, inputs: Vec<Arc<PlanNode>>) -> Result<Arc<PlanNode>> {
     Ok(Arc::new(PlanNode::Sub(SubNode::new(op, inputs)?)))
 }
 
+/// Whether a null of any build row counts for all probe rows.
+fn is_null_aware(join: &HashJoinNode) -> bool {
+    join.null_aware && matches!(join.kind, JoinKind::LeftAnti | JoinKind::LeftMark)
+}
+
 fn radix_join(node: &PlanNode, expander: &mut Expander) -> Result<Option<PlanNode>> {
     let PlanNode::HashJoin(join) = node else { return Ok(None) };
-    // A null of any build row counts for all probe rows.
-    let is_null_aware =
-        join.null_aware && matches!(join.kind, JoinKind::LeftAnti | JoinKind::LeftMark);
-    if is_null_aware || join.probe_keys.is_empty() {
+    if is_null_aware(join) || join.probe_keys.is_empty() {
         return Ok(None);
     }
     let probe = expander.partition(&join.probe, &join.probe_keys)?;

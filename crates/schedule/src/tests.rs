@@ -277,3 +277,22 @@ fn exchanges_are_counted() {
     let pages: u64 = statistics.edges.iter().flatten().map(|it| it.total.pages).sum();
     assert_eq!(statistics.total("pages sent"), pages);
 }
+
+#[test]
+fn page_sinks_spill_pages_that_no_reader_waits_for() {
+    let tables = TestTables::one(COLUMNS, rows(2000), Manners::Flat);
+    let plan = scan().to_all(Routing::Hash(vec![0])).to_one();
+    let expected = sorted(runner().run(plan.clone(), &tables, SETUP).unwrap());
+    let setup = Setup { spill_always: true, ..SETUP };
+    let mut overflow = 0;
+    for encoding in encodings() {
+        let config = config(&plan, &tables, setup, encoding);
+        // No reader runs between the steps of a sink.
+        let executor = Executor::new(1).unwrap();
+        let query = DistributedQuery::start(&config, &executor).unwrap();
+        assert_eq!(sorted(drain(&query).unwrap()), expected);
+        let edges = query.statistics().edges;
+        overflow += edges.iter().flatten().map(|it| it.total.overflow_bytes).sum::<u64>();
+    }
+    assert!(overflow > 0, "nothing was spilled");
+}

@@ -55,6 +55,7 @@ fn lines(session: &Session, count: i64) -> PlanBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_plan::expand::Expander;
 
     fn sorted(session: &Session, plan: PlanBuilder) -> volley::Result<Vec<String>> {
         let rows = session.run_plan(plan.build()?, [])?.collect_values()?;
@@ -81,6 +82,41 @@ mod tests {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Joins on one key as one map over the partitions of all inputs, by an expansion.
+    #[test]
+    fn a_sequence_of_joins_partitions_each_input_once() -> volley::Result<()> {
+        let kinds = [
+            JoinKind::Inner,
+            JoinKind::Left,
+            JoinKind::Right,
+            JoinKind::Full,
+            JoinKind::LeftSemi,
+            JoinKind::LeftAnti,
+            JoinKind::RightSemi,
+            JoinKind::RightAnti,
+            JoinKind::LeftMark,
+        ];
+        let session = Session::new()?;
+        let side = |rows| orders(&session, rows).map(|it| Ok(vec![("k", it.column("order_id")?)]));
+        let mut sequences = 0;
+        for (first, second) in kinds.iter().flat_map(|it| kinds.map(|second| (*it, second))) {
+            let rows = lines(&session, 200).map(|it| Ok(vec![("k", it.column("line_order")?)]));
+            let plain = rows.hash_join(first, side(20), &[("#0", "#0")]).hash_join(
+                second,
+                side(30),
+                &[("#0", "#0")],
+            );
+            let names = ["radix_joins", "join_sequences"].map(str::to_owned).to_vec();
+            let expanded = Expander::new(names, 3).expand(&plain.clone().build()?)?;
+            sequences += usize::from(expanded.to_string().matches("NestedMap").count() == 1);
+            let composed = PlanBuilder::from_plan(session.registry(), expanded);
+            assert_eq!(sorted(&session, composed)?, sorted(&session, plain)?, "{first}, {second}");
+        }
+        // The first join's key is in its partition, but for sides that are padded with nulls.
+        assert_eq!(sequences, 7 * kinds.len());
         Ok(())
     }
 

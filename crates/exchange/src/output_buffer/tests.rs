@@ -79,6 +79,36 @@ fn requests_may_be_repeated_and_acknowledge_what_came_before() {
 }
 
 #[test]
+fn pages_that_no_reader_waits_for_are_spilled_and_come_back() {
+    let pool = Pool::root("test", None);
+    let (buffer, producer) = buffer(3, 1 << 20, &pool);
+    let (_, waker) = waker();
+    (0..4).for_each(|it| producer.push(it % 2, page(it as i64 * 10, 10)).unwrap());
+    // The first page of lane 0 is on its way, and the reader of lane 2 waits.
+    let sent = ready(buffer.poll(Lane(0), 0, 80, &waker));
+    assert!(buffer.poll(Lane(2), 0, 80, &waker).is_pending());
+    assert_eq!(buffer.spillable_bytes(), 240);
+    buffer.spill().unwrap();
+    assert_eq!((buffer.spillable_bytes(), buffer.lock().charge.bytes()), (0, 80));
+    producer.push(1, page(90, 10)).unwrap();
+    producer.finish();
+    let overflow: u64 = buffer.statistics().iter().map(|it| it.overflow_bytes).sum();
+    assert_eq!(overflow, 240);
+    let rest = ready(buffer.poll(Lane(0), sent.next_token, usize::MAX, &waker));
+    assert_eq!((numbers(&rest), rest.is_end), ((20..30).collect(), true));
+    let (mut token, mut found) = (0, Vec::new());
+    loop {
+        let supply = ready(buffer.poll(Lane(1), token, usize::MAX, &waker));
+        found.extend(numbers(&supply));
+        token = supply.next_token;
+        if supply.is_end {
+            break;
+        }
+    }
+    assert_eq!(found, (10..20).chain(30..40).chain(90..100).collect::<Vec<i64>>());
+}
+
+#[test]
 fn a_full_buffer_waits_for_readers_and_overflows_for_a_waiting_one() {
     let pool = Pool::root("test", None);
     let (buffer, producer) = buffer(2, 800, &pool);

@@ -6,7 +6,7 @@ use std::{
 };
 use volley_error::Result;
 use volley_exchange::{PageEncoder, PageSink, Producer, Readiness};
-use volley_exec::{BatchSink, OperatorMetrics};
+use volley_exec::{BatchSink, OperatorMetrics, Spill};
 use volley_state::queue::Room;
 use volley_vector::Batch;
 
@@ -102,5 +102,23 @@ impl BatchSink for DriverSink {
         }
         self.end();
         Ok(())
+    }
+
+    fn as_spill(&mut self) -> Option<&mut dyn Spill> {
+        Some(self)
+    }
+}
+
+/// Pages that no reader waits for go to disk. All drivers of a task share them.
+impl Spill for DriverSink {
+    fn reclaimable_bytes(&self) -> usize {
+        self.producer.as_ref().map_or(0, |it| it.buffer().spillable_bytes())
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        match &self.producer {
+            Some(producer) => producer.buffer().spill().map_err(|it| it.error),
+            None => Ok(()),
+        }
     }
 }

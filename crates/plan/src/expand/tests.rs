@@ -82,3 +82,23 @@ fn shared_subplans_stay_shared() {
     let kinds = |kind: &str| visits.iter().filter(|it| it.node.kind() == kind).count();
     assert_eq!((kinds("HashJoin"), kinds("Probe")), (0, 2), "{plan}");
 }
+
+#[test]
+fn joins_on_one_key_partition_each_input_once() {
+    let all = ["radix_joins", "join_sequences"];
+    let sequence = |kind, key| join(kind).hash_join(JoinKind::Left, rows("c"), &[(key, "c")]);
+    let count = |text: &str, name: &str| text.matches(name).count();
+    let text = expanded(sequence(JoinKind::Inner, "b"), &all);
+    assert_eq!((count(&text, "NestedMap"), count(&text, "Partition")), (1, 3), "{text}");
+    let text = expanded(sequence(JoinKind::Inner, "b"), &["radix_joins"]);
+    assert_eq!((count(&text, "NestedMap"), count(&text, "Partition")), (2, 4), "{text}");
+    // Nulls of a padded side are in the partitions of the other side's keys.
+    for (kind, key) in [(JoinKind::Left, "b"), (JoinKind::Right, "a"), (JoinKind::Full, "a")] {
+        let text = expanded(sequence(kind, key), &all);
+        assert_eq!(count(&text, "NestedMap"), 2, "{text}");
+    }
+    for (kind, key) in [(JoinKind::Left, "a"), (JoinKind::Right, "b")] {
+        let text = expanded(sequence(kind, key), &all);
+        assert_eq!(count(&text, "NestedMap"), 1, "{text}");
+    }
+}
