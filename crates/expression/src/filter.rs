@@ -13,6 +13,6 @@ mod conjuncts;
 mod dynamic_filter;
 mod key_filter;
 
-pub use conjuncts::{Conjuncts, ConjunctsSpec, DroppedRows, Selected};
+pub use conjuncts::{Conjuncts, ConjunctsSpec, DroppedRows, FilterCounts, Selected};
 pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};

@@ -8,7 +8,10 @@ use bytes::Bytes;
 use std::{
     collections::VecDeque,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use volley_error::Result;
 use volley_io::RandomAccessFile;
@@ -18,6 +21,8 @@ use volley_memory::{Pool, Reservation};
 #[derive(Debug)]
 pub struct CsvChunks {
     state: Mutex<State>,
+    /// How much of the file was taken, as the bits of a number from 0 to 1.
+    share: AtomicU64,
 }
 
 /// Whole lines.
@@ -64,7 +69,8 @@ impl CsvChunks {
     /// The lines of a file; `None`, when where they end cannot be told without splitting them.
     pub(crate) fn new(origin: Origin) -> Option<CsvChunks> {
         let ends = LineEnds::new(&origin.options.form, origin.shape.delimiter)?;
-        Some(CsvChunks { state: Mutex::new(State::Closed(Box::new(origin), Box::new(ends))) })
+        let state = Mutex::new(State::Closed(Box::new(origin), Box::new(ends)));
+        Some(CsvChunks { state, share: AtomicU64::new(0) })
     }
 
     /// Some lines, about as many as are read at once; `None` when all are taken. Errors come once.
@@ -76,10 +82,16 @@ impl CsvChunks {
             State::Done => return Ok(None),
         };
         let chunk = lines.next()?;
+        self.share.store(lines.stream.share().to_bits(), Ordering::Relaxed);
         if chunk.is_some() {
             *state = State::Open(lines);
         }
         Ok(chunk)
+    }
+
+    /// How much of the file was taken, from 0 to 1.
+    pub(crate) fn share(&self) -> f64 {
+        f64::from_bits(self.share.load(Ordering::Relaxed))
     }
 }
 
