@@ -4,6 +4,7 @@ use crate::{allocator::FreeFirst, args::SessionArgs, error_text::Failure};
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
+    io::IsTerminal,
     path::Path,
     sync::Arc,
 };
@@ -16,6 +17,9 @@ const ENDINGS: [&str; 6] = ["parquet", "orc", "csv", "json", "ndjson", "jsonl"];
 pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
     let session = Session::new().map_err(|e| Failure::of_error(&e))?;
     session.pool().set_arbitration_policy(Arc::new(FreeFirst));
+    if !args.no_progress && std::io::stderr().is_terminal() {
+        session.expect_rows();
+    }
     // For interactive use; a program sets its own options.
     session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
     let set = |name: &str, value: &str| session.set(name, value).map_err(|e| Failure::usage(&e));
@@ -33,6 +37,14 @@ pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
         set(name.trim(), value)?;
     }
     Ok(session)
+}
+
+/// As [`register_data`]; warns of files that cannot be tables.
+pub fn register_folder(session: &Session, dir: &Path) -> Result<(), Failure> {
+    for problem in register_data(session, dir)? {
+        eprint!("warning: {}", problem.text().trim_start_matches("error: "));
+    }
+    Ok(())
 }
 
 /// Makes every data file in `dir`, and every folder of data files, a table named by its stem.
