@@ -100,8 +100,8 @@ pub(super) fn forecast(pipelines: &[Figures], elapsed: f64) -> Option<Forecast> 
     let left: Vec<Left> =
         pipelines.iter().zip(&works).map(|(pipeline, works)| rate.left(pipeline, works)).collect();
     let threads = pipelines.iter().map(|it| it.drivers).max().unwrap_or(1).max(1) as f64;
-    let share = |it: &Figures| (it.drivers.max(1) as f64).min(threads);
-    let on_drivers: f64 = pipelines.iter().map(|it| it.busy_seconds() / share(it)).sum();
+    let spent: Vec<Left> = pipelines.iter().map(spent).collect();
+    let on_drivers = wall_time(pipelines, &spent, threads);
     let waiting = (elapsed + START_SECONDS) / (on_drivers + START_SECONDS);
     let waiting = waiting.clamp(*WAITING.start(), *WAITING.end());
     let remaining = waiting * wall_time(pipelines, &left, threads);
@@ -125,6 +125,20 @@ fn wall_time(pipelines: &[Figures], left: &[Left], threads: f64) -> f64 {
         }
     }
     time.max(0.0)
+}
+
+/// The time that a pipeline has taken, in the form of what it has left.
+fn spent(pipeline: &Figures) -> Left {
+    let mut spent = Left::default();
+    for operator in &pipeline.operators {
+        let busy = operator.busy.as_secs_f64();
+        spent.all += busy;
+        spent.emitting += busy;
+        if operator.cost.emits != Emits::Along {
+            spent.emitting = 0.0;
+        }
+    }
+    spent
 }
 
 fn share_done(pipeline: &Figures, works: &[Work]) -> f64 {
