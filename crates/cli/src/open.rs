@@ -92,7 +92,9 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "a\n1\n").unwrap();
         };
-        ["two/one.csv", "two/other.csv", "parts/y=1/x.csv", "parts/y=2/x.csv"].map(write);
+        for path in ["two/one.csv", "two/other.csv", "parts/y=1/x.csv", "parts/y=2/x.csv"] {
+            write(path);
+        }
         let session = Session::new().unwrap();
         for folder in ["two", "parts", "new"] {
             open(&session, &dir.path().join(folder), WriteAccess::ReadWrite).unwrap();

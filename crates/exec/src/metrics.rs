@@ -221,22 +221,17 @@ fn add_filter(filters: &mut Vec<FilterCounts>, other: FilterCounts) {
 /// The place of a column's encoding in [`ENCODINGS`]; that of a lazy one which is loaded is that of
 /// its values.
 fn encoding_position(column: &Vector) -> usize {
-    let mut column = column;
-    loop {
-        return match column.encoding() {
-            Encoding::Flat(_) => 0,
-            Encoding::Constant(_) => 1,
-            Encoding::Dictionary { .. } => 2,
-            Encoding::RunLength { .. } => 3,
-            Encoding::Bias { .. } => 4,
-            Encoding::Lazy(lazy) => match lazy.get() {
-                Some(loaded) => {
-                    column = loaded;
-                    continue;
-                }
-                None => 5,
-            },
-        };
+    let loaded = match column.encoding() {
+        Encoding::Lazy(lazy) => lazy.get(),
+        _ => None,
+    };
+    match loaded.unwrap_or(column).encoding() {
+        Encoding::Flat(_) => 0,
+        Encoding::Constant(_) => 1,
+        Encoding::Dictionary { .. } => 2,
+        Encoding::RunLength { .. } => 3,
+        Encoding::Bias { .. } => 4,
+        Encoding::Lazy(_) => 5,
     }
 }
 
