@@ -148,10 +148,11 @@ class Scenarios:
     def __init__(self, program):
         self.program = os.path.abspath(program)
 
-    def start(self, arguments=(), files=None, **environment):
+    def start(self, arguments=(), files=None, has_prompt=True, **environment):
         self.folder = tempfile.mkdtemp(prefix="volley-terminal-")
         for name, text in (files or {}).items():
             path = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             if name.endswith(".sh"):
@@ -164,7 +165,8 @@ class Scenarios:
             **environment,
         }
         self.terminal = Terminal(self.program, list(arguments), self.folder, variables)
-        self.terminal.wait_prompt()
+        if has_prompt:
+            self.terminal.wait_prompt()
         return self.terminal
 
     def results(self, it):
@@ -201,6 +203,54 @@ class Scenarios:
         check("┆ … ┆" in shown[1], True, "the cut in the middle")
         check("column_0" in shown[1] and "column_29" in shown[1], True, "the outer columns")
         check(re.search(r"1 row, 30 columns \(\d+ shown\)", shown[-1]) is not None, True)
+
+    def wide_characters(self, it):
+        values = "('日本語', 'é'), ('a', NULL), ('한국어 テスト', 'ß'), (repeat('長', 90), '')"
+        it.run(f"FROM (VALUES {values}) v(\"名前\", s);")
+        # The right border of every line is in the same column of the terminal.
+        borders = set()
+        for row, line in enumerate(it.lines()):
+            if line.startswith(("┌", "│", "╞", "└")):
+                cells = it.screen.buffer[row]
+                borders.add(max(column for column in range(COLUMNS) if cells[column].data in "┐│╡┘"))
+        check(len(borders), 1, f"columns of the right border {borders}\n{it.text()}")
+        check("…" in it.text(), True, "the cut")
+
+    def odd_values(self, it):
+        check(
+            without_time(it.run("SELECT 1 AS a WHERE false;")).split("\n")[-1],
+            "0 rows in # s",
+        )
+        shown = it.run("SELECT 'a' || chr(10) || chr(9) || chr(27) || '[31mb' AS s, x'00ff41' AS b;")
+        check("│ a\\n\\t\\u{1b}[31mb ┆ \\x00\\xFFA" in shown, True, shown)
+        shown = it.run("SELECT repeat('x', 10000000) AS s, 1 AS n;").split("\n")
+        check(all(len(line) <= COLUMNS for line in shown), True, "a line too long")
+        check("…" in shown[4] and shown[4].endswith(" 1 │"), True, shown[4])
+
+    def folder(self, it):
+        check(it.run(".mode csv"), "")
+        check(it.run("FROM one UNION ALL FROM two ORDER BY a;"), "a\n1\n2")
+
+    def progress_of_load(self, it):
+        it.wait("the table", lambda t: " lineitem (1 of 8)" in t.text())
+        it.wait("the remaining time", lambda t: " left" in t.text())
+        check(it.exit_status(), 0, "exit status")
+        check(it.text(), "", "what stays")
+
+    def progress_of_writes(self, it):
+        for sql in [
+            "CREATE TABLE t AS SELECT i, i % 1000 AS k, 'v' || i AS s FROM range(40000000) r(i);",
+            "COPY (SELECT i, 'v' || i AS s FROM range(40000000) r(i)) TO 'out.csv';",
+        ]:
+            it.clear()
+            it.send(sql)
+            it.wait("the echo", lambda t, end=sql[-12:]: end in "".join(t.lines()))
+            it.send(ENTER)
+            it.wait("the bar", lambda t: "░" in t.text() and " %" in t.line())
+            it.send(CTRL_C)
+            it.wait_text("error: ")
+            it.wait_prompt()
+            check("░" in it.text(), False, "a bar that stays")
 
     def modes(self, it):
         row = "SELECT 1 AS a, 'x' AS b;"
@@ -373,6 +423,14 @@ class Scenarios:
             "files": {
                 ".volleyrc": ".mode csv\nCREATE TABLE greeting AS SELECT 'hello' AS word;\n"
             }
+        },
+        "folder": {
+            "files": {"d/one.csv": "a\n1\n", "d/two.csv": "a\n2\n"},
+            "arguments": ["d"],
+        },
+        "progress_of_load": {
+            "arguments": ["tpch", "load", "--scale", "0.5", "--database", "db"],
+            "has_prompt": False,
         },
         "completion": {"files": {"sales.csv": "a,b\n1,x\n"}},
         "files": {"files": {"sales.csv": "a,b\n1,x\n", "q.sql": "SELECT 3 AS c;\n"}},

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "volley", bin_name = "volley", version, about)]
 pub struct Args {
-    /// A data file, which becomes a table of its name, or the folder of a database, which is made
-    /// if there is none and becomes the default; names of subcommands win, ./tpch is a folder
+    /// A data file or a folder of them, which become tables of their names, or the folder of a
+    /// database, which is made if there is none and becomes the default; names of subcommands win,
+    /// ./tpch is a folder
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
 

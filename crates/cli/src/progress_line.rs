@@ -128,7 +128,7 @@ fn short_count(count: u64) -> String {
 }
 
 /// Such as `12 s`, `3 min 20 s` or `2 h 5 min`.
-fn duration_text(time: Duration) -> String {
+pub fn duration_text(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil().max(1.0) as u64;
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -62,9 +62,7 @@ fn shell(args: &Args) -> Result<Shell, Failure> {
     let session = Arc::new(session::open(&args.session)?);
     interrupt::cancel_on_interrupt(&session);
     for dir in &args.data {
-        for problem in session::register_data(&session, dir)? {
-            eprint!("warning: {}", problem.text().trim_start_matches("error: "));
-        }
+        session::register_folder(&session, dir)?;
     }
     let access = if args.read_only { WriteAccess::ReadOnly } else { WriteAccess::ReadWrite };
     if let Some(path) = &args.path {

@@ -4,6 +4,7 @@ use crate::{allocator::FreeFirst, args::SessionArgs, error_text::Failure};
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
+    io::IsTerminal,
     path::Path,
     sync::Arc,
 };
@@ -20,6 +21,9 @@ pub fn open(args: &SessionArgs) -> Result<Session, Failure> {
     }
     let session = builder.build().map_err(|e| Failure::of_error(&e))?;
     session.pool().set_arbitration_policy(Arc::new(FreeFirst));
+    if !args.no_progress && std::io::stderr().is_terminal() {
+        session.expect_rows();
+    }
     // For interactive use; a program sets its own options.
     session.set("timezone", Zone::of_machine().name()).map_err(|e| Failure::of_error(&e))?;
     let set = |name: &str, value: &str| session.set(name, value).map_err(|e| Failure::usage(&e));
@@ -49,6 +53,14 @@ fn default_settings(processes: usize) -> Settings {
         memory_limit_bytes: settings.memory_limit_bytes.map(|it| it / processes),
         ..settings
     }
+}
+
+/// As [`register_data`]; warns of files that cannot be tables.
+pub fn register_folder(session: &Session, dir: &Path) -> Result<(), Failure> {
+    for problem in register_data(session, dir)? {
+        eprint!("warning: {}", problem.text().trim_start_matches("error: "));
+    }
+    Ok(())
 }
 
 /// Makes every data file in `dir`, and every folder of data files, a table named by its stem.

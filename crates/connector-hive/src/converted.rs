@@ -9,7 +9,10 @@ use crate::{
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
-use volley_expression::{Expr, ExprKind, ExprSet, filter::Conjuncts};
+use volley_expression::{
+    Expr, ExprKind, ExprSet,
+    filter::{Conjuncts, FilterCounts},
+};
 use volley_function::Package;
 use volley_text::{TextReader, TextStep};
 use volley_types::{Schema, Type, Value};
@@ -84,6 +87,11 @@ impl ConvertedSource {
         }
         metrics += self.conjuncts.as_ref().map(Conjuncts::dropped).unwrap_or_default();
         metrics
+    }
+
+    /// What each filter did so far.
+    pub fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
     }
 
     pub fn start(&mut self, split: &FileSplit) -> Result<()> {
@@ -200,6 +208,15 @@ impl ConvertedSource {
         match self.current.as_ref().map(|it| &it.reader) {
             Some(Reader::Text(reader)) => reader.chunk(),
             _ => 0,
+        }
+    }
+
+    /// As [`Source::split_share`](volley_connector::Source::split_share).
+    pub fn split_share(&self) -> f64 {
+        match self.current.as_ref().map(|it| &it.reader) {
+            Some(Reader::Text(reader)) => reader.file_share(),
+            Some(Reader::Groups(reader)) => reader.group_share(),
+            None => 0.0,
         }
     }
 

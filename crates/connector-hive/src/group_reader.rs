@@ -4,6 +4,7 @@ use crate::part::PartFile;
 use std::task::Waker;
 use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
+use volley_expression::filter::FilterCounts;
 use volley_orc::StripeReader;
 use volley_parquet::RowGroupReader;
 use volley_types::Type;
@@ -65,6 +66,22 @@ impl GroupReader {
         match self {
             GroupReader::Parquet(reader) => reader.step(waker),
             GroupReader::Orc(reader) => reader.step(waker),
+        }
+    }
+
+    /// How much of the row group is returned, from 0 to 1.
+    pub fn group_share(&self) -> f64 {
+        match self {
+            GroupReader::Parquet(reader) => reader.group_share(),
+            GroupReader::Orc(reader) => reader.stripe_share(),
+        }
+    }
+
+    /// What each filter did so far.
+    pub fn filters(&self) -> Vec<FilterCounts> {
+        match self {
+            GroupReader::Parquet(reader) => reader.filters(),
+            GroupReader::Orc(reader) => reader.filters(),
         }
     }
 

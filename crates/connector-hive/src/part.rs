@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use volley_connector::Bounds;
 use volley_error::{Error, Result};
+use volley_io::RandomAccessFile;
 use volley_memory::Pool;
 use volley_orc::OrcFile;
 use volley_parquet::ParquetFile;
@@ -174,14 +175,23 @@ impl PartFile {
         }
     }
 
-    /// Tells the file from one that is written to the same path later.
-    pub fn version(&self) -> String {
-        let file = match self {
+    fn file(&self) -> &Arc<dyn RandomAccessFile> {
+        match self {
             PartFile::Parquet(file) => file.file(),
             PartFile::Orc(file) => file.file(),
             PartFile::Csv(file) => file.file(),
             PartFile::Json(file) => file.file(),
-        };
+        }
+    }
+
+    /// The bytes of the whole file.
+    pub fn size_bytes(&self) -> u64 {
+        self.file().size_bytes()
+    }
+
+    /// Tells the file from one that is written to the same path later.
+    pub fn version(&self) -> String {
+        let file = self.file();
         match file.version() {
             Some(version) => version.to_string(),
             None => file.size_bytes().to_string(),

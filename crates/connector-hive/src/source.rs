@@ -9,6 +9,7 @@ use crate::{
 use std::{sync::Arc, task::Waker};
 use volley_connector::{ScanMetrics, ScanRequest, Source, SourceStep, Split};
 use volley_error::{Error, Result};
+use volley_expression::filter::FilterCounts;
 use volley_types::{Schema, Type};
 
 /// Reads splits of any format: row groups that have the columns as the table has them where
@@ -137,6 +138,19 @@ impl Source for FileSource {
             Current::Converted => self.converted.as_ref().map_or(0, ConvertedSource::chunk),
             _ => 0,
         }
+    }
+
+    fn split_share(&self) -> f64 {
+        match self.current {
+            Current::Nothing => 0.0,
+            Current::Group(place) => self.groups.get(place).map_or(0.0, GroupReader::group_share),
+            Current::Converted => self.converted.as_ref().map_or(0.0, ConvertedSource::split_share),
+        }
+    }
+
+    fn filters(&self) -> Vec<FilterCounts> {
+        let of_groups = self.groups.iter().flat_map(GroupReader::filters);
+        of_groups.chain(self.converted.iter().flat_map(ConvertedSource::filters)).collect()
     }
 
     fn metrics(&self) -> ScanMetrics {

@@ -227,7 +227,8 @@ impl FileSplits {
         let writer = SplitWriter::new(CONNECTOR).text(path).text(&part.file.version());
         if part.file.groups().is_none() {
             let bytes = writer.number(WHOLE_FILE).finish();
-            return Split { readers_max: self.readers_max(part), ..Split::new(bytes, path) };
+            let (size_bytes, readers_max) = (part.file.size_bytes(), self.readers_max(part));
+            return Split { size_bytes, readers_max, ..Split::new(bytes, path) };
         }
         let label = format!("{path}, {} {group}", part.file.group_name());
         Split {

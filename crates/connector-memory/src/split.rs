@@ -21,7 +21,7 @@ use volley_connector::{
     SplitReader, SplitSource, SplitStep, SplitWriter, Table,
 };
 use volley_error::{Error, Result};
-use volley_expression::filter::Conjuncts;
+use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_function::Registry;
 use volley_types::Type;
 use volley_vector::{Batch, Rows, Vector};
@@ -336,6 +336,18 @@ impl Source for MemorySource {
             return Ok(SourceStep::Progress);
         }
         Ok(SourceStep::Batch(part.project(columns)?.select(&selected)))
+    }
+
+    fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
+    }
+
+    fn split_share(&self) -> f64 {
+        let share = |it: &Current| {
+            let rows = it.found.as_ref().map_or(it.batch.rows(), Vec::len);
+            it.read as f64 / rows.max(1) as f64
+        };
+        self.current.as_ref().map_or(0.0, share)
     }
 
     fn metrics(&self) -> ScanMetrics {

@@ -27,7 +27,7 @@ use std::{
 use volley_codec::ColumnReader;
 use volley_connector::{Bounds, ScanMetrics, Source, SourceStep, Split, select_lazily};
 use volley_error::{Error, Result};
-use volley_expression::filter::Conjuncts;
+use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_memory::check_cancelled;
 use volley_pdt::{InsertedRows, MergePlan, RowId, RowName};
 use volley_storage::{SegmentView, ZONE_ROWS};
@@ -57,6 +57,8 @@ enum Current {
 struct BlockRows {
     segment: Arc<SegmentView>,
     plan: Arc<MergePlan>,
+    /// The rows of the block.
+    rows: u32,
     /// Rows that were not read yet.
     rest: Range<u32>,
     /// By column of the table.
@@ -260,6 +262,20 @@ impl Source for NativeSource {
         }
     }
 
+    fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
+    }
+
+    fn split_share(&self) -> f64 {
+        match &self.current {
+            Some(Current::Block(block)) => {
+                1.0 - block.rest.len() as f64 / f64::from(block.rows.max(1))
+            }
+            // Few rows.
+            Some(Current::Inserted { .. } | Current::Found { .. }) | None => 0.0,
+        }
+    }
+
     fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
         metrics.bytes_read = self.bytes_read.load(Ordering::Relaxed);
@@ -288,7 +304,7 @@ impl BlockRows {
         };
         let columns = shared.view.types.len();
         let readers = (0..columns).map(|it| Arc::new(reader(it))).collect();
-        BlockRows { segment, plan, rest, readers }
+        BlockRows { segment, plan, rows: rest.end - rest.start, rest, readers }
     }
 
     /// A column of the rows at the positions `pick` in `sids`, or of all of them.

@@ -6,7 +6,7 @@ use volley_connector::{
     ListedSplits, Scan, ScanMetrics, ScanRequest, Source, SourceStep, Split, SplitSource, Table,
 };
 use volley_error::Result;
-use volley_expression::filter::Conjuncts;
+use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_tpch::{RowRange, TableBatches, table_batches};
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector, arrow::from_arrow};
@@ -54,6 +54,7 @@ impl Scan for TpchScan {
             columns,
             conjuncts,
             rows: None,
+            generated: (0, 0.0),
             pending: None,
             metrics: ScanMetrics::default(),
         }))
@@ -67,6 +68,8 @@ struct TpchSource {
     columns: Vec<usize>,
     conjuncts: Option<Conjuncts>,
     rows: Option<TableBatches>,
+    /// Rows of the split that were generated, and about all of them.
+    generated: (u64, f64),
     /// Generated rows that were not returned: a generator may exceed the rows of a batch.
     pending: Option<Batch>,
     metrics: ScanMetrics,
@@ -99,6 +102,7 @@ impl TpchSource {
             }
         };
         self.metrics.rows_read += generated.num_rows() as u64;
+        self.generated.0 += generated.num_rows() as u64;
         let column = |it: &usize| converted(generated.column(*it), self.table.schema(), *it);
         let columns = self.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
         Ok(Some(Batch::new(columns, generated.num_rows())))
@@ -118,6 +122,9 @@ impl Source for TpchSource {
         let range = RowRange { part: split.part + 1, parts: split.parts };
         let batch_rows = self.request.batch_rows.clamp(1, BATCH_ROWS_MAX);
         self.rows = Some(table_batches(self.table.name(), split.scale, range, batch_rows)?);
+        let mut tables = volley_tpch::TABLES.iter().filter(|it| it.0 == self.table.name());
+        let rows = tables.next().map_or(0.0, |it| it.1 as f64 * split.scale);
+        self.generated = (0, rows / f64::from(split.parts.max(1)));
         self.metrics.groups_read += 1;
         Ok(())
     }
@@ -137,6 +144,17 @@ impl Source for TpchSource {
             return Ok(SourceStep::Progress);
         }
         Ok(SourceStep::Batch(self.project(&batch, &self.request.columns).select(&rows)))
+    }
+
+    fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
+    }
+
+    fn split_share(&self) -> f64 {
+        match &self.rows {
+            Some(_) => (self.generated.0 as f64 / self.generated.1.max(1.0)).min(1.0),
+            None => 0.0,
+        }
     }
 
     fn metrics(&self) -> ScanMetrics {

@@ -3,7 +3,7 @@
 use crate::{Split, SplitSource};
 use std::task::Waker;
 use volley_error::Result;
-use volley_expression::filter::DroppedRows;
+use volley_expression::filter::{DroppedRows, FilterCounts};
 use volley_vector::Batch;
 
 /// One scan of a table, shared by the drivers of a pipeline.
@@ -63,8 +63,19 @@ pub trait Source: Send {
         0
     }
 
+    /// How much of the split that was started last is read, from 0 to 1; 0 when that is not known.
+    /// Of a split that several drivers share: how much of it all of them have read.
+    fn split_share(&self) -> f64 {
+        0.0
+    }
+
     /// What was read and skipped so far.
     fn metrics(&self) -> ScanMetrics;
+
+    /// What each filter of the scan did so far; empty when that is not known.
+    fn filters(&self) -> Vec<FilterCounts> {
+        Vec::new()
+    }
 }
 
 /// What a source did.

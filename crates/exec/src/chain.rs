@@ -308,7 +308,7 @@ impl Chain {
         match step {
             Step::Output(batch) => {
                 debug_assert!(batch.rows() > 0, "{} emitted an empty batch", self.current());
-                self.stages[self.cursor].metrics.record_output(batch.rows());
+                self.stages[self.cursor].metrics.record_output(&batch);
                 self.cursor += 1;
                 let Some(stage) = self.stages.get_mut(self.cursor) else {
                     return Err(Error::internal("output of a sink"));

@@ -52,7 +52,9 @@ pub use operator::{BlockedOn, Operator, Spill, Step, StepContext};
 pub use pipeline::{
     FusedOperator, OperatorContext, OperatorFactory, PipelineBuilder, RowOrder, TaskContext,
 };
-pub use progress::{PipelineProgress, Stage, TaskMonitor, TaskProgress};
+pub use progress::{
+    Emits, OperatorCost, OperatorProgress, PipelineProgress, Stage, TaskMonitor, TaskProgress,
+};
 pub use queue_ends::{QueueSink, QueueSource};
 pub use sink::{BatchSink, SinkOperator};
 pub use source_order::SourceOrder;
@@ -62,3 +64,5 @@ pub use statistics::{
 pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts, TaskSource};
 pub use task_input::{InputState, TaskInput};
 pub use timeline::{DriverState, DriverTimeline, MemorySample, TaskTimeline, TimeSegment};
+/// What filters did, as [`OperatorCounts`] has it.
+pub use volley_expression::filter::FilterCounts;

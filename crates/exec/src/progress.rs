@@ -1,41 +1,40 @@
 //! How far a task is, and how long it will take.
 //!
-//! A pipeline that scans is as far as its splits are read. Another one is as far as its source has
-//! emitted of the rows that an earlier pipeline gave to the same plan node. A pipeline costs what
-//! it took so far divided by how far it is; one that has not begun costs what others took per split
-//! or row. The task has done the share of all costs that was spent.
+//! Counters of operators tell what was done, the planner's estimates and costs per row what is left
+//! ([`forecast`]). All of it happens when progress is asked for: drivers only count.
 
+mod cost;
+mod forecast;
 #[cfg(test)]
 mod tests;
 
-use crate::{SPLITS_DONE, SPLITS_TOTAL, statistics::OperatorRecord, timeline::TimelineRecorder};
+pub use cost::{Emits, OperatorCost};
+
+use crate::{
+    LoweringRegistry, SPLITS_TOTAL, statistics::OperatorRecord, timeline::TimelineRecorder,
+};
+use cost::CONNECTIONS;
+use forecast::forecast;
 use std::{
+    collections::HashMap,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
-use volley_plan::PlanNodeId;
-
-/// A pipeline that is less far says nothing about its cost.
-const KNOWN_SHARE: f64 = 0.02;
-
-/// A task that is less far says nothing about its remaining time.
-const ESTIMATED_SHARE: f64 = 0.01;
-
-/// What a row that a breaker kept costs in the pipeline that emits it, relative to what it cost to
-/// make: most breakers emit fewer rows, or cheaper ones.
-const EMIT_SHARE: f64 = 0.1;
+use volley_plan::{PlanNode, PlanNodeId};
 
 /// How far a task is.
 #[derive(Clone, Debug, Default)]
 pub struct TaskProgress {
-    /// The share that is done, from 0 to 1. Never less than what an earlier call answered.
+    /// The share of the time that is done, from 0 to 1. Never less than what an earlier call
+    /// answered.
     pub done: f64,
     /// Time since the start.
     pub elapsed: Duration,
-    /// The estimated time until the end; `None` when too little is done.
+    /// The estimated time until the end; `None` before any work was done. Later answers correct
+    /// earlier ones, in either direction.
     pub remaining: Option<Duration>,
     /// Rows that scans have emitted.
     pub rows: u64,
@@ -54,12 +53,36 @@ pub struct PipelineProgress {
     pub node: PlanNodeId,
     /// Whether it has begun or ended.
     pub stage: Stage,
-    /// The share that is done, from 0 to 1.
+    /// The share of the work that is done, from 0 to 1. Never less than what an earlier call
+    /// answered.
     pub done: f64,
     /// Rows that the source has emitted.
     pub rows: u64,
     /// Bytes that the source has read.
     pub bytes: u64,
+    /// How many drivers it has.
+    pub drivers: usize,
+    /// Bytes of its splits that are read, and of all of them; `None` of a source without splits.
+    pub split_bytes: Option<(u64, u64)>,
+    /// Source first, sink last.
+    pub operators: Vec<OperatorProgress>,
+}
+
+/// What an operator has done, all drivers together.
+#[derive(Clone, Debug)]
+pub struct OperatorProgress {
+    /// Such as `hash join probe`.
+    pub name: &'static str,
+    /// Its plan node.
+    pub node: PlanNodeId,
+    /// Rows taken.
+    pub rows_in: u64,
+    /// Rows emitted.
+    pub rows_out: u64,
+    /// Time on threads.
+    pub busy: Duration,
+    /// How many rows the planner expects of the plan node; `None` when it told nothing.
+    pub expected_rows: Option<f64>,
 }
 
 /// Where in its life a pipeline is.
@@ -82,26 +105,42 @@ pub struct TaskMonitor(Weak<TaskRecords>);
 pub(crate) struct TaskRecords {
     pub(crate) operators: Vec<OperatorRecord>,
     pub(crate) timeline: Arc<TimelineRecorder>,
-    /// The bits of the largest share that was answered: positive numbers compare as their bits.
+    plan: Arc<PlanNode>,
+    lowerings: Arc<LoweringRegistry>,
+    /// How many rows plan nodes are expected to make.
+    expected: OnceLock<HashMap<PlanNodeId, f64>>,
+    /// How many columns plan nodes have, or their inputs where these have more.
+    columns: OnceLock<HashMap<PlanNodeId, usize>>,
+    /// The largest shares that were answered, as bits: positive numbers compare as their bits.
     highest: AtomicU64,
+    /// As `highest`, per pipeline.
+    highest_of: Vec<AtomicU64>,
 }
 
 /// What is known of one pipeline.
 #[derive(Clone, Debug, Default)]
 struct Figures {
-    source: Option<(&'static str, PlanNodeId)>,
-    /// Splits read, and all of them, when the source is a scan.
+    /// Bytes of splits read, and of all of them, when the source is a scan.
     splits: Option<(u64, u64)>,
-    /// Rows that the source has emitted.
-    rows: u64,
     bytes: u64,
-    /// Rows that earlier pipelines gave to the node of the source.
-    rows_kept: u64,
-    /// The share of the work of those pipelines that is not done: of a queue, more rows will come.
-    missing_before: f64,
-    busy: Duration,
+    drivers: usize,
     has_begun: bool,
     has_ended: bool,
+    /// Source first, sink last.
+    operators: Vec<OperatorFigures>,
+}
+
+/// What is known of the operators at one position, all drivers together.
+#[derive(Clone, Debug)]
+struct OperatorFigures {
+    name: &'static str,
+    node: PlanNodeId,
+    rows_in: u64,
+    rows_out: u64,
+    busy: Duration,
+    expected_rows: Option<f64>,
+    columns: usize,
+    cost: OperatorCost,
 }
 
 impl TaskMonitor {
@@ -124,130 +163,173 @@ impl TaskRecords {
     pub(crate) fn new(
         operators: Vec<OperatorRecord>,
         timeline: Arc<TimelineRecorder>,
+        plan: Arc<PlanNode>,
+        lowerings: Arc<LoweringRegistry>,
     ) -> TaskRecords {
-        TaskRecords { operators, timeline, highest: AtomicU64::new(0) }
+        let pipelines = operators.iter().map(|it| it.pipeline + 1).max().unwrap_or(0);
+        TaskRecords {
+            operators,
+            timeline,
+            plan,
+            lowerings,
+            expected: OnceLock::new(),
+            columns: OnceLock::new(),
+            highest: AtomicU64::new(0),
+            highest_of: (0..pipelines).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Tells how many rows plan nodes are expected to make.
+    pub(crate) fn expect_rows(&self, rows: &[(PlanNodeId, f64)]) {
+        self.expected.get_or_init(|| rows.iter().copied().collect());
     }
 
     /// How far the task is.
     pub(crate) fn progress(&self) -> TaskProgress {
         let figures = self.figures();
-        let share = share_done(&figures).clamp(0.0, 1.0);
-        let before = self.highest.fetch_max(share.to_bits(), Ordering::Relaxed);
-        let done = share.max(f64::from_bits(before));
         let elapsed = self.timeline.elapsed();
-        let remaining = (done >= ESTIMATED_SHARE).then(|| elapsed.mul_f64((1.0 - done) / done));
+        let seconds = elapsed.as_secs_f64();
+        let forecast = forecast(&figures, seconds);
+        let has_ended = figures.iter().all(|it| it.has_ended);
+        let remaining =
+            if has_ended { Some(0.0) } else { forecast.as_ref().map(|it| it.remaining) };
+        let share = match remaining {
+            _ if has_ended => 1.0,
+            Some(remaining) if seconds > 0.0 => seconds / (seconds + remaining),
+            _ => 0.0,
+        };
         let scans = figures.iter().filter(|it| it.splits.is_some());
         let (rows, bytes) =
-            scans.fold((0, 0), |(rows, bytes), it| (rows + it.rows, bytes + it.bytes));
-        let pipelines = figures.iter().filter_map(Figures::progress).collect();
-        TaskProgress { done, elapsed, remaining, rows, bytes, pipelines }
+            scans.fold((0, 0), |(rows, bytes), it| (rows + it.source_rows(), bytes + it.bytes));
+        let shares = forecast.map(|it| it.done).unwrap_or_default();
+        let pipelines = figures.into_iter().enumerate().filter_map(|(index, it)| {
+            let share = if it.has_ended { 1.0 } else { shares.get(index).copied().unwrap_or(0.0) };
+            it.progress(highest(self.highest_of.get(index)?, share))
+        });
+        TaskProgress {
+            done: highest(&self.highest, share),
+            elapsed,
+            remaining: remaining.and_then(|it| Duration::try_from_secs_f64(it).ok()),
+            rows,
+            bytes,
+            pipelines: pipelines.collect(),
+        }
     }
 
     fn figures(&self) -> Vec<Figures> {
-        let count = self.operators.iter().map(|it| it.pipeline + 1).max().unwrap_or(0);
-        let mut figures = vec![Figures::default(); count];
+        let mut figures = vec![Figures::default(); self.highest_of.len()];
         for record in &self.operators {
+            let Some(own) = figures.get_mut(record.pipeline) else { continue };
             let counts = record.metrics.counts();
-            let named =
-                |name: &str| counts.named.iter().find(|it| it.0 == name).map_or(0, |it| it.1);
-            let own = &mut figures[record.pipeline];
-            own.busy += counts.busy;
+            match own.operators.get_mut(record.position) {
+                Some(found) => {
+                    found.rows_in += counts.rows_in;
+                    found.rows_out += counts.rows_out;
+                    found.busy += counts.busy;
+                }
+                None => own.operators.push(OperatorFigures {
+                    name: record.name,
+                    node: record.node,
+                    rows_in: counts.rows_in,
+                    rows_out: counts.rows_out,
+                    busy: counts.busy,
+                    expected_rows: self.expected.get().and_then(|it| it.get(&record.node)).copied(),
+                    columns: self.columns().get(&record.node).copied().unwrap_or(1),
+                    cost: self.cost(record.name),
+                }),
+            }
             if record.position > 0 {
                 continue;
             }
-            own.source = Some((record.name, record.node));
-            own.rows += counts.rows_out;
-            own.bytes += named("bytes read");
+            own.bytes += counts.named("bytes read");
             let is_scan = counts.named.iter().any(|it| it.0 == SPLITS_TOTAL);
             if is_scan || own.splits.is_some() {
                 let (done, all) = own.splits.unwrap_or_default();
-                own.splits = Some((done + named(SPLITS_DONE), all + named(SPLITS_TOTAL)));
+                let (scanned, size) = record.metrics.scanned();
+                own.splits = Some((done + scanned, all + size));
             }
         }
-        for pipeline in 0..figures.len() {
+        for (pipeline, own) in figures.iter_mut().enumerate() {
             let (drivers, begun, ended) = self.timeline.drivers_of(pipeline);
-            let before = self.before(pipeline, figures[pipeline].source.map(|it| it.1));
-            let missing = before.iter().map(|it| 1.0 - figures[it.pipeline].share_done());
-            let missing_before = missing.fold(0.0, f64::max);
-            let own = &mut figures[pipeline];
-            own.has_begun = begun > 0;
-            own.has_ended = ended == drivers;
-            own.rows_kept = before.iter().map(|it| it.metrics.counts().rows_in).sum();
-            own.missing_before = missing_before;
+            (own.drivers, own.has_begun, own.has_ended) = (drivers, begun > 0, ended == drivers);
         }
         figures
     }
 
-    /// The operators of earlier pipelines that gave rows to a node.
-    fn before(&self, pipeline: usize, node: Option<PlanNodeId>) -> Vec<&OperatorRecord> {
-        let gives = |it: &&OperatorRecord| {
-            Some(it.node) == node && it.pipeline < pipeline && it.position > 0
-        };
-        self.operators.iter().filter(gives).collect()
+    fn cost(&self, name: &str) -> OperatorCost {
+        let own = CONNECTIONS.iter().find(|it| it.0 == name).map(|it| it.1);
+        own.or_else(|| self.lowerings.cost(name)).unwrap_or(OperatorCost::UNKNOWN)
+    }
+
+    fn columns(&self) -> &HashMap<PlanNodeId, usize> {
+        self.columns.get_or_init(|| {
+            let width = |node: &PlanNode| {
+                let inputs = node.inputs().into_iter().map(|it| it.schema().len());
+                inputs.fold(node.schema().len(), usize::max)
+            };
+            self.plan.walk().into_iter().map(|it| (it.node.id(), width(it.node))).collect()
+        })
     }
 }
 
+/// The larger one of a share and of all that were told before.
+fn highest(before: &AtomicU64, share: f64) -> f64 {
+    let share = share.clamp(0.0, 1.0);
+    share.max(f64::from_bits(before.fetch_max(share.to_bits(), Ordering::Relaxed)))
+}
+
 impl Figures {
-    fn progress(&self) -> Option<PipelineProgress> {
-        let (source, node) = self.source?;
+    fn progress(self, done: f64) -> Option<PipelineProgress> {
+        let source = self.operators.first()?;
         let stage = match (self.has_begun, self.has_ended) {
             (_, true) => Stage::Done,
             (true, false) => Stage::Running,
             (false, false) => Stage::Waiting,
         };
-        let done = self.share_done();
-        Some(PipelineProgress { source, node, stage, done, rows: self.rows, bytes: self.bytes })
-    }
-
-    fn share_done(&self) -> f64 {
-        if self.has_ended {
-            return 1.0;
-        }
-        let (done, all) = self.splits.unwrap_or((self.rows, self.rows_kept));
-        // A split that is read now is not done.
-        let share = if all == 0 { 0.0 } else { (done as f64 / all as f64).min(0.99) };
-        share * (1.0 - self.missing_before)
-    }
-
-    /// What it has to do, in splits or rows.
-    fn size(&self) -> f64 {
-        self.splits.map_or(self.rows_kept as f64, |it| it.1 as f64)
-    }
-}
-
-/// The share of all costs that was spent.
-fn share_done(figures: &[Figures]) -> f64 {
-    if figures.iter().all(|it| it.has_ended) {
-        return 1.0;
-    }
-    let spent: f64 = figures.iter().map(|it| it.busy.as_secs_f64()).sum();
-    let per_split = cost_per_unit(figures.iter().filter(|it| it.splits.is_some()));
-    let rows = figures.iter().filter(|it| it.splits.is_some()).map(|it| it.rows).sum::<u64>();
-    let per_row = if rows == 0 { 0.0 } else { spent / rows as f64 * EMIT_SHARE };
-    let is_unknown = |it: &Figures| !it.has_ended && it.splits.is_some_and(|it| it.1 > 0);
-    if per_split == 0.0 && figures.iter().any(is_unknown) {
-        // No scan is far enough to say what a split costs.
-        return 0.0;
-    }
-    let open = figures.iter().filter(|it| !it.has_ended);
-    let remaining: f64 = open
-        .map(|it| {
-            let (busy, share) = (it.busy.as_secs_f64(), it.share_done());
-            if share >= KNOWN_SHARE {
-                return busy / share * (1.0 - share);
-            }
-            let per_unit = if it.splits.is_some() { per_split } else { per_row };
-            (per_unit * it.size() - busy).max(busy)
+        Some(PipelineProgress {
+            source: source.name,
+            node: source.node,
+            stage,
+            done,
+            rows: source.rows_out,
+            bytes: self.bytes,
+            drivers: self.drivers,
+            split_bytes: self.splits,
+            operators: self.operators.iter().map(OperatorFigures::progress).collect(),
         })
-        .sum();
-    if spent + remaining > 0.0 { spent / (spent + remaining) } else { 0.0 }
+    }
+
+    fn source_rows(&self) -> u64 {
+        self.operators.first().map_or(0, |it| it.rows_out)
+    }
+
+    fn source_node(&self) -> Option<PlanNodeId> {
+        self.operators.first().map(|it| it.node)
+    }
+
+    fn sink_node(&self) -> Option<PlanNodeId> {
+        self.operators.last().map(|it| it.node)
+    }
+
+    /// Whether the operator at a position is the last one.
+    fn is_sink(&self, position: usize) -> bool {
+        position + 1 == self.operators.len()
+    }
+
+    fn busy_seconds(&self) -> f64 {
+        self.operators.iter().map(|it| it.busy.as_secs_f64()).sum()
+    }
 }
 
-/// What a unit cost in the pipelines that are far enough to tell.
-fn cost_per_unit<'f>(figures: impl Iterator<Item = &'f Figures>) -> f64 {
-    let known = figures.filter(|it| it.share_done() >= KNOWN_SHARE);
-    let (busy, units) = known.fold((0.0, 0.0), |(busy, units), it| {
-        (busy + it.busy.as_secs_f64(), units + it.share_done() * it.size())
-    });
-    if units > 0.0 { busy / units } else { 0.0 }
+impl OperatorFigures {
+    fn progress(&self) -> OperatorProgress {
+        OperatorProgress {
+            name: self.name,
+            node: self.node,
+            rows_in: self.rows_in,
+            rows_out: self.rows_out,
+            busy: self.busy,
+            expected_rows: self.expected_rows,
+        }
+    }
 }

@@ -206,7 +206,9 @@ impl Task {
         of_query.check()?;
         let ending = shared.end_with(&of_query, executor.timer())?;
         shared.launch(drivers, last);
-        let records = Arc::new(TaskRecords::new(records, timeline));
+        let records =
+            TaskRecords::new(records, timeline, Arc::clone(&plan), Arc::clone(&config.lowerings));
+        let records = Arc::new(records);
         let steps = Arc::clone(&context.steps);
         let executor = executor.clone();
         let ports = lowered.ports;
@@ -314,6 +316,12 @@ impl Task {
     /// What the drivers did when, and what the query held meanwhile.
     pub fn timeline(&self) -> TaskTimeline {
         self.records.timeline.timeline()
+    }
+
+    /// Tells how many rows plan nodes are expected to make, for [`Task::progress`]. Once; later
+    /// calls do nothing.
+    pub fn expect_rows(&self, rows: &[(PlanNodeId, f64)]) {
+        self.records.expect_rows(rows);
     }
 
     /// How far the task is.

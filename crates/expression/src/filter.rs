@@ -14,6 +14,6 @@ mod dynamic_filter;
 mod key_filter;
 mod packed_filter;
 
-pub use conjuncts::{Conjuncts, ConjunctsSpec, DroppedRows, Selected};
+pub use conjuncts::{Conjuncts, ConjunctsSpec, DroppedRows, FilterCounts, Selected};
 pub use dynamic_filter::{Bound, BoundOrder, ColumnFilter, DynamicFilter};
 pub use key_filter::{KeyFilter, KeyFilterBuilder, KeyFilterMemo};

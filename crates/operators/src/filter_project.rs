@@ -23,7 +23,7 @@ pub(crate) use lower::{lower_filter, lower_project};
 use std::time::{Duration, Instant};
 use volley_error::Result;
 use volley_exec::{Operator, OperatorContext, Step, StepContext};
-use volley_expression::{Expr, ExprKind, ExprSet};
+use volley_expression::{Expr, ExprKind, ExprSet, filter::FilterCounts};
 use volley_state::coalesce::Coalescer;
 use volley_types::PhysicalType;
 use volley_vector::{Batch, Encoding, Rows};
@@ -48,7 +48,8 @@ pub struct FilterProject {
     name: &'static str,
     /// The conjunction of the filters first, if there are any, then the projections.
     exprs: ExprSet,
-    has_filter: bool,
+    /// What the filter did, if there is one.
+    filter: Option<FilterCounts>,
     /// The number of projections; `None`: all columns pass.
     projections: Option<usize>,
     /// Input columns that something is computed with, ascending.
@@ -80,10 +81,13 @@ impl FilterProject {
         cx: &OperatorContext,
     ) -> Result<FilterProject> {
         let mut exprs = Vec::new();
-        let has_filter = !filters.is_empty();
-        if has_filter {
-            exprs.push(Expr::and(filters.to_vec()));
-        }
+        let filter = (!filters.is_empty()).then(|| Expr::and(filters.to_vec()));
+        let counts = filter.as_ref().map(|it| FilterCounts {
+            text: it.to_string(),
+            rows_in: 0,
+            rows_out: 0,
+        });
+        exprs.extend(filter);
         exprs.extend(projections.unwrap_or(&[]).iter().cloned());
         let computed_with = computed_with(projections.unwrap_or(&[]));
         let computes_strings = exprs.iter().any(computes_strings);
@@ -91,7 +95,7 @@ impl FilterProject {
         Ok(FilterProject {
             name,
             exprs,
-            has_filter,
+            filter: counts,
             projections: projections.map(<[Expr]>::len),
             computed_with,
             batch_rows: cx.task.batch_rows,
@@ -137,7 +141,15 @@ impl FilterProject {
     fn process(&mut self, batch: Batch) -> Result<Option<Batch>> {
         let all = Rows::all(batch.rows());
         let mut evaluation = self.exprs.begin(&batch);
-        let rows = if self.has_filter { evaluation.select(0, &all)? } else { all };
+        let rows = match &mut self.filter {
+            Some(counts) => {
+                let rows = evaluation.select(0, &all)?;
+                counts.rows_in += batch.rows() as u64;
+                counts.rows_out += rows.count() as u64;
+                rows
+            }
+            None => all,
+        };
         self.slice_bytes = evaluation.charged_bytes();
         if rows.is_empty() {
             return Ok(None);
@@ -145,7 +157,7 @@ impl FilterProject {
         let Some(projections) = self.projections else {
             return Ok(Some(batch.select(&rows)));
         };
-        let first = usize::from(self.has_filter);
+        let first = usize::from(self.filter.is_some());
         let exprs = first..first + projections;
         if self.computed_with.is_empty() || rows.count() * DENSE_BELOW_ONE_IN >= batch.rows() {
             let columns = exprs.map(|it| evaluation.evaluate(it, &rows)).collect::<Result<_>>()?;
@@ -198,6 +210,12 @@ impl FilterProject {
             Coalescer::new(types.collect(), enough_rows, &self.cx.pool)
         });
         coalescer.push(batch)
+    }
+}
+
+impl Drop for FilterProject {
+    fn drop(&mut self) {
+        self.cx.metrics.set_filters(self.filter.take().into_iter().collect());
     }
 }
 

@@ -14,6 +14,7 @@
 //! and charges its bytes first. This crate does not know SQL or file formats.
 
 mod registration;
+mod cost;
 mod dynamic_filters;
 
 mod table_scan;

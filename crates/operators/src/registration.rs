@@ -1,10 +1,10 @@
 //! The lowering functions of all nodes.
 
 use crate::{
-    aggregation, dynamic_filters, enforce_single_row, exchange, filter_project, group_id,
-    group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, page_source, recursion,
-    repeat, row_order, sample, spool, sub, table_scan, table_write, task_input, top_n, unique_id,
-    unnest, values, window,
+    aggregation, cost::COSTS, dynamic_filters, enforce_single_row, exchange, filter_project,
+    group_id, group_limit, hash_join, limit, merge_join, nested_loop_join, order_by, page_source,
+    recursion, repeat, row_order, sample, spool, sub, table_scan, table_write, task_input, top_n,
+    unique_id, unnest, values, window,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Fusion, Inputs, Lowering, LoweringRegistry, PipelineBuilder};
@@ -76,6 +76,7 @@ pub fn register(registry: &mut LoweringRegistry) -> Result<()> {
     registry.skip_input("NestedMap", sub::skipped_input)?;
     registry.before_plan(dynamic_filters::find);
     registry.before_plan(row_order::find);
+    registry.set_costs(COSTS);
     Ok(())
 }
 

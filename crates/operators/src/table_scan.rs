@@ -10,7 +10,7 @@ pub(crate) use lower::lower;
 
 use crate::dynamic_filters::JoinFilter;
 use ordered::Ordered;
-use queue::{SplitOrigin, SplitQueue, Taken};
+use queue::{SplitOrigin, SplitQueue, SplitShare, Taken};
 use std::{
     sync::Arc,
     task::{Poll, Waker},
@@ -28,8 +28,9 @@ pub struct TableScan {
     queue: Arc<SplitQueue>,
     /// Made once the filters of joins are known.
     source: Option<Box<dyn Source>>,
-    /// Whether the source has a split that it is not done with.
-    reading: bool,
+    /// Of the split that the source is not done with.
+    reading: Option<SplitShare>,
+    scanned_bytes: u64,
     /// What rows are at, where that counts.
     ordered: Option<Ordered>,
     /// The first driver counts the splits and what listing them skipped.
@@ -48,12 +49,14 @@ impl TableScan {
         let is_first = cx.driver == 0;
         if is_first {
             metrics.set(SPLITS_TOTAL, queue.total());
+            metrics.set_scan_size(queue.bytes());
         }
         let ordered = order.map(|it| Ordered::new(it, cx.driver));
         TableScan {
             queue: Arc::clone(queue),
             source: None,
-            reading: false,
+            reading: None,
+            scanned_bytes: 0,
             ordered,
             is_first,
             metrics,
@@ -66,6 +69,7 @@ impl TableScan {
         if self.is_first {
             scan += self.queue.pruned();
             self.metrics.set(SPLITS_TOTAL, self.queue.total());
+            self.metrics.set_scan_size(self.queue.bytes());
         }
         let counts = [
             ("bytes read", scan.bytes_read),
@@ -82,6 +86,12 @@ impl TableScan {
         counts.into_iter().for_each(|(name, value)| self.metrics.set(name, value));
     }
 
+    /// Shows that this share of the split is read.
+    fn advance(&mut self, share: f64) {
+        self.scanned_bytes += self.reading.as_ref().map_or(0, |it| it.advance(share));
+        self.metrics.set_scanned(self.scanned_bytes);
+    }
+
     /// Makes the source, unless it has to wait for a filter.
     fn open(&mut self, waker: &Waker) -> Result<bool> {
         let is_known = |it: &Arc<JoinFilter>| it.known.wait(waker).is_some();
@@ -94,8 +104,8 @@ impl TableScan {
     /// Reads on, with another split if need be.
     fn read(&mut self, waker: &Waker) -> Result<Step> {
         let Some(source) = &mut self.source else { return Ok(Step::Finished) };
-        if !self.reading {
-            let Taken { split, number, following } = match self.queue.next(waker) {
+        if self.reading.is_none() {
+            let Taken { split, share, number, following } = match self.queue.next(waker) {
                 Poll::Ready(Ok(Some(taken))) => taken,
                 Poll::Ready(Ok(None)) => return Ok(Step::Finished),
                 Poll::Ready(Err(error)) => return Err(error),
@@ -106,7 +116,7 @@ impl TableScan {
             if let Some(split) = following {
                 source.prepare(&split).map_err(|it| it.at("split", split.label.clone()))?;
             }
-            self.reading = true;
+            self.reading = Some(share);
             if let Some(ordered) = &mut self.ordered {
                 ordered.begin(number);
             }
@@ -116,13 +126,15 @@ impl TableScan {
             SourceStep::Blocked => Step::Blocked(BlockedOn::Io),
             SourceStep::Progress => Step::Yield,
             SourceStep::NeedSplit => {
-                self.reading = false;
+                self.advance(1.0);
+                self.reading = None;
                 self.metrics.add(SPLITS_DONE, 1);
                 self.record();
                 return Ok(self.ordered.as_mut().map_or(Step::Yield, Ordered::end));
             }
         };
-        let chunk = source.chunk();
+        let (share, chunk) = (source.split_share(), source.chunk());
+        self.advance(share);
         Ok(match &mut self.ordered {
             Some(ordered) => ordered.at_chunk(chunk, step),
             None => step,
@@ -133,6 +145,9 @@ impl TableScan {
 impl Drop for TableScan {
     fn drop(&mut self) {
         self.record();
+        if let Some(source) = &self.source {
+            self.metrics.set_filters(source.filters());
+        }
     }
 }
 

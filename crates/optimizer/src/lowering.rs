@@ -29,7 +29,7 @@ use recursive::Recursions;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
-use volley_plan::{PlanNode, PlanNodeId, ProjectNode, SharedNode};
+use volley_plan::{PlanNode, PlanNodeId, PlanWalk, ProjectNode, SharedNode, Visit};
 use volley_types::{Field, Schema};
 
 /// Turns a plan without subqueries and lateral joins into plan nodes. The root returns exactly the
@@ -58,16 +58,45 @@ pub fn lower_with_estimates(
         lower_noting(plan, ctx, Some(NotedRows { of_plans, of_nodes: HashMap::new() }))?;
     // Numbering copies nodes, in the same order.
     let of_nodes = noted.map(|it| it.of_nodes).unwrap_or_default();
-    let by_visit: Vec<Option<f64>> = node
-        .walk()
-        .iter()
-        .map(|it| of_nodes.get(&std::ptr::from_ref(it.node)).map(|it| it.1))
-        .collect();
+    let walk = PlanWalk::new(&node);
+    let rows = |it: &Visit<'_>| of_nodes.get(&std::ptr::from_ref(it.node)).map(|it| it.1);
+    let mut by_visit: Vec<Option<f64>> = walk.visits.iter().map(rows).collect();
+    complete_estimates(&walk, &mut by_visit);
+    drop(walk);
     drop(of_nodes);
     let node = PlanNode::numbered(node);
     let ids = node.walk().into_iter().map(|it| it.node.id());
     let estimates = ids.zip(by_visit).filter_map(|(id, rows)| Some((id, rows?))).collect();
     Ok((node, estimates))
+}
+
+/// Estimates nodes that stand for no part of the logical plan of their own: some emit the rows of
+/// their inputs, and the first step of an aggregation has about the groups of the last.
+fn complete_estimates(walk: &PlanWalk<'_>, rows: &mut [Option<f64>]) {
+    for (position, visit) in walk.visits.iter().enumerate() {
+        let PlanNode::Aggregation(_) = visit.node else { continue };
+        let (mut below, groups) = (position, rows[position]);
+        while walk.inputs(below) == 1 {
+            below = walk.input(below, 0);
+            match walk.visits.get(below).map(|it| it.node) {
+                Some(PlanNode::LocalExchange(_) | PlanNode::Exchange(_)) => {}
+                Some(PlanNode::Aggregation(_)) => {
+                    rows[below] = rows[below].or(groups);
+                    break;
+                }
+                _ => break,
+            }
+        }
+    }
+    for (position, visit) in walk.visits.iter().enumerate().rev() {
+        let keeps = matches!(
+            visit.node,
+            PlanNode::Project(_) | PlanNode::LocalExchange(_) | PlanNode::Exchange(_)
+        );
+        if keeps && walk.inputs(position) == 1 && rows[position].is_none() {
+            rows[position] = rows.get(walk.input(position, 0)).copied().flatten();
+        }
+    }
 }
 
 /// The plan without ids, and what was noted of its nodes.

@@ -28,7 +28,7 @@ use std::{
 };
 use volley_connector::{Conditions, ScanMetrics, ScanRequest, SourceStep, select_lazily};
 use volley_error::{Error, Result};
-use volley_expression::filter::Conjuncts;
+use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_io::{BufferPool, RangeReads};
 use volley_memory::Pool;
 use volley_types::Type;
@@ -254,6 +254,14 @@ impl StripeReader {
         Ok(true)
     }
 
+    /// How much of the stripe is returned, from 0 to 1.
+    pub fn stripe_share(&self) -> f64 {
+        match &self.state {
+            State::Open(stripe) => stripe.row as f64 / stripe.rows.max(1) as f64,
+            State::Idle | State::Reading(..) => 0.0,
+        }
+    }
+
     /// What was read and skipped so far.
     pub fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
@@ -262,6 +270,11 @@ impl StripeReader {
             metrics.bytes_read += stripe.bytes_read();
         }
         metrics
+    }
+
+    /// What each filter did so far.
+    pub fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
     }
 
     /// Leaves the stripe.

@@ -26,7 +26,7 @@ pub(crate) const NO_BATCH: usize = usize::MAX;
 pub(crate) struct Group {
     pub file: ParquetFile,
     pub group: usize,
-    rows: usize,
+    pub rows: usize,
     /// The first row that was not returned.
     pub row: usize,
     /// What page indexes leave of it, unless that is all and will be.

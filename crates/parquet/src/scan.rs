@@ -27,7 +27,7 @@ use std::{
 };
 use volley_connector::{Conditions, ScanMetrics, ScanRequest, SourceStep, select_lazily};
 use volley_error::{Error, Result};
-use volley_expression::filter::Conjuncts;
+use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_io::{BufferPool, RangeReads};
 use volley_memory::Pool;
 use volley_vector::Vector;
@@ -284,6 +284,14 @@ impl RowGroupReader {
         Ok(true)
     }
 
+    /// How much of the row group is returned, from 0 to 1.
+    pub fn group_share(&self) -> f64 {
+        match &self.state {
+            State::Open(group) => group.row as f64 / group.rows.max(1) as f64,
+            State::Idle | State::Looking(..) | State::Reading(..) => 0.0,
+        }
+    }
+
     /// What was read and skipped so far.
     pub fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
@@ -292,6 +300,11 @@ impl RowGroupReader {
             metrics += group.page_metrics();
         }
         metrics
+    }
+
+    /// What each filter did so far.
+    pub fn filters(&self) -> Vec<FilterCounts> {
+        self.conjuncts.as_ref().map(Conjuncts::filters).unwrap_or_default()
     }
 
     /// Leaves the row group.

@@ -21,7 +21,12 @@ impl QueryProfile {
                         \"rounded,filled\", fontname = \"sans-serif\"];\n"
             .to_owned();
         let busy = self.busy();
+        let mut open = None;
         for node in &self.nodes {
+            if node.fragment != open {
+                self.switch_cluster(&mut text, open, node.fragment);
+                open = node.fragment;
+            }
             let detail = node.label.strip_prefix(node.kind.as_str()).unwrap_or_default().trim();
             let mut lines = vec![node.kind.clone(), shortened(detail, LINE_CHARS).into_owned()];
             let share = share_of(node.busy(), busy);
@@ -34,6 +39,7 @@ impl QueryProfile {
             let label = label.join("\\n");
             let _ = writeln!(text, "  n{} [label = \"{label}\", fillcolor = \"{fill}\"];", node.id);
         }
+        self.switch_cluster(&mut text, open, None);
         let positions = self.positions();
         for node in &self.nodes {
             for id in &node.inputs {
@@ -50,6 +56,23 @@ impl QueryProfile {
         }
         text.push_str("}\n");
         text
+    }
+}
+
+impl QueryProfile {
+    /// Ends the box of a fragment and begins that of another one.
+    fn switch_cluster(&self, text: &mut String, from: Option<usize>, to: Option<usize>) {
+        if from.is_some() {
+            text.push_str("  }\n");
+        }
+        if let Some(fragment) = to {
+            let title = self.fragments.get(fragment).map_or("", String::as_str);
+            let title = quoted(&format!("fragment {fragment} {title}"));
+            let _ = writeln!(
+                text,
+                "  subgraph cluster_{fragment} {{\n  label = \"{title}\"; fontname = \"sans-serif\";"
+            );
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Numbers and times as people read them, and text inside markup.
 
 use std::{borrow::Cow, time::Duration};
+use volley_exec::OperatorCounts;
 
 /// Milliseconds below ten seconds, then seconds.
 pub(crate) fn time(time: Duration) -> String {
@@ -13,6 +14,18 @@ pub(crate) fn time(time: Duration) -> String {
 /// The value of a named counter.
 pub(crate) fn counter(name: &str, value: u64) -> String {
     if name.starts_with("bytes") { bytes(value) } else { value.to_string() }
+}
+
+/// The encodings of output columns, such as `flat 75 %, dictionary 25 %`, most frequent first;
+/// `None` when no output was seen.
+pub(crate) fn encodings(counts: &OperatorCounts) -> Option<String> {
+    let all: u64 = counts.encodings.iter().map(|it| it.1).sum();
+    let mut encodings = counts.encodings.clone();
+    encodings.sort_by_key(|it| std::cmp::Reverse(it.1));
+    let share = |(name, count): &(&str, u64)| {
+        format!("{name} {}", percent(*count as f64 / all.max(1) as f64))
+    };
+    (all > 0).then(|| encodings.iter().map(share).collect::<Vec<_>>().join(", "))
 }
 
 /// Such as `3.4 MiB`.

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! {"format": 1, "version", "statement", "settings": {name: value},
-//!  "verdict": [sentence], "elapsed_ms", "peak_bytes", "error",
+//!  "fragments": [text], "verdict": [sentence], "elapsed_ms", "peak_bytes", "error",
 //!  "nodes": [{"id", "kind", "label", "inputs": [id], "estimated_rows", "rows", "busy_ms",
 //!             "operators": [{"name", "pipeline", "position", "peak_bytes", "drivers": [counts]}]}],
 //!  "timeline": [{"pipeline", "driver", "segments": [{"state", "position", "start_us", "end_us"}]}],
 //!  "memory": [{"at_us", "bytes"}]}
 //! ```
 //!
-//! Times of counts are in nanoseconds. `format` grows when a reader would have to change.
+//! Nodes of a distributed plan also have "fragment", a position in "fragments", and "tasks"; the
+//! drivers of their operators are those of the first task, of the second, and so on. Times of
+//! counts are in nanoseconds. Encodings count columns of one output batch in 16. `format` grows
+//! when a reader would have to change.
 
 use crate::{ProfileNode, QueryProfile};
 use std::fmt::{Display, Write};
@@ -116,6 +119,7 @@ impl QueryProfile {
             json.name("settings").object(|json| {
                 self.settings.iter().for_each(|(name, value)| json.name(name).text(value));
             });
+            json.name("fragments").array(&self.fragments, |json, it| json.text(it));
             json.name("verdict").array(self.verdict(), |json, it| json.text(&it));
             json.name("nodes").array(&self.nodes, |json, it| self.push_node(json, it));
             self.push_run(json);
@@ -129,6 +133,10 @@ impl QueryProfile {
             json.name("kind").text(&node.kind);
             json.name("label").text(&node.label);
             json.name("inputs").array(&node.inputs, |json, it| json.plain(it));
+            if let Some(fragment) = node.fragment {
+                json.name("fragment").plain(fragment);
+                json.name("tasks").plain(node.tasks);
+            }
             json.name("estimated_rows").number(node.estimated_rows);
             if self.run.is_some() {
                 match node.rows() {
@@ -205,6 +213,16 @@ fn push_counts(json: &mut Json, counts: &OperatorCounts) {
         });
         json.name("counters").object(|json| {
             counts.named.iter().for_each(|(name, value)| json.name(name).plain(value));
+        });
+        json.name("encodings").object(|json| {
+            counts.encodings.iter().for_each(|(name, count)| json.name(name).plain(count));
+        });
+        json.name("filters").array(&counts.filters, |json, filter| {
+            json.object(|json| {
+                json.name("filter").text(&filter.text);
+                json.name("rows_in").plain(filter.rows_in);
+                json.name("rows_out").plain(filter.rows_out);
+            });
         });
     });
 }

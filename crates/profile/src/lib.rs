@@ -11,6 +11,7 @@
 //! sessions, servers or files.
 
 mod query_profile;
+mod fragments;
 mod verdict;
 mod format;
 mod text;
@@ -25,4 +26,5 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use fragments::FragmentRun;
 pub use query_profile::{ProfileNode, QueryProfile, RunProfile};

@@ -26,6 +26,9 @@ pub struct QueryProfile {
     pub settings: Vec<(String, String)>,
     /// In the order of [`PlanNode::walk`], shared nodes once: a node stands before its inputs.
     pub nodes: Vec<ProfileNode>,
+    /// How many tasks run each fragment of a distributed plan, and where its rows go; empty when a
+    /// single task runs the plan.
+    pub fragments: Vec<String>,
     /// `None` when the query did not run.
     pub run: Option<RunProfile>,
     /// The lines of the plan as a tree.
@@ -58,6 +61,10 @@ pub struct ProfileNode {
     /// In the order in which rows pass them; empty when the query did not run, or when the node is
     /// part of the operators of the node above it.
     pub operators: Vec<OperatorStatistics>,
+    /// Which of [`QueryProfile::fragments`] it is part of.
+    pub fragment: Option<usize>,
+    /// How many tasks ran it; each has as many of the drivers.
+    pub tasks: usize,
 }
 
 /// What the run of a query came to.
@@ -92,6 +99,8 @@ impl QueryProfile {
                     inputs: visit.node.inputs().iter().map(|it| it.id()).collect(),
                     estimated_rows: estimates.get(&id).copied(),
                     operators: Vec::new(),
+                    fragment: None,
+                    tasks: 1,
                 });
                 profile.nodes.len() - 1
             });

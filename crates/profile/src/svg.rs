@@ -83,6 +83,14 @@ impl QueryProfile {
              <text class=\"kind\" x=\"10\" y=\"19\">{}</text>",
             escaped(&node.kind)
         );
+        if let Some(fragment) = node.fragment {
+            let x = NODE_WIDTH - 10.0;
+            let _ = write!(svg, "<text class=\"fragment\" x=\"{x}\" y=\"19\">fragment {fragment}");
+            let _ = match node.tasks {
+                1 => write!(svg, "</text>"),
+                tasks => write!(svg, " ×{tasks}</text>"),
+            };
+        }
         let detail = node.label.strip_prefix(node.kind.as_str()).unwrap_or_default().trim();
         let detail = shortened(detail, LABEL_CHARS);
         let _ = write!(svg, "<text x=\"10\" y=\"37\">{}</text>", escaped(&detail));

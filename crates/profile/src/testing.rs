@@ -3,8 +3,8 @@
 use crate::QueryProfile;
 use std::{sync::Arc, time::Duration};
 use volley_exec::{
-    BlockedOn, DriverState, DriverTimeline, MemorySample, NodeStatistics, OperatorCounts,
-    OperatorStatistics, TaskStatistics, TaskTimeline, TimeSegment,
+    BlockedOn, DriverState, DriverTimeline, FilterCounts, MemorySample, NodeStatistics,
+    OperatorCounts, OperatorStatistics, TaskStatistics, TaskTimeline, TimeSegment,
 };
 use volley_function::Registry;
 use volley_plan::{JoinKind, PlanBuilder, PlanNode, PlanNodeId};
@@ -45,8 +45,28 @@ fn operator(
 /// A query of 100 ms on two drivers: a join that takes 120 of 160 ms on threads, spills, is skewed,
 /// and makes 50 times the rows that were expected.
 pub(crate) fn profile() -> QueryProfile {
+    let (statistics, timeline) = run();
+    let estimates = [(PlanNodeId::new(0), 5.0), (PlanNodeId::new(1), 1000.0)];
+    let profile = QueryProfile {
+        statement: "SELECT '<b>' FROM \"a\" & b".to_owned(),
+        version: "1.2.3".to_owned(),
+        settings: vec![("threads".to_owned(), "2".to_owned())],
+        ..QueryProfile::of_plan(&plan(), &estimates)
+    };
+    profile.with_run(statistics, timeline, None)
+}
+
+/// What this number of tasks did that run the same plan.
+pub(crate) fn runs(tasks: usize) -> Vec<(TaskStatistics, TaskTimeline)> {
+    vec![run(); tasks]
+}
+
+fn run() -> (TaskStatistics, TaskTimeline) {
     let mut build = operator("hash join build", (0, 1), &[(2, 0)], 20);
     build.drivers[0].named = vec![("spilled bytes", 3 << 20), ("groups", 0), ("runs", 2)];
+    build.drivers[0].encodings = vec![("dictionary", 1), ("flat", 3)];
+    let kept = FilterCounts { text: "lt(#0, 3)".to_owned(), rows_in: 1000, rows_out: 250 };
+    build.drivers[0].filters = vec![kept];
     let mut probe = operator("hash join probe", (1, 1), &[(9000, 45_000), (1000, 5000)], 50);
     probe.drivers[1].blocked = vec![(BlockedOn::Io, ms(45))];
     let nodes = vec![
@@ -93,12 +113,5 @@ pub(crate) fn profile() -> QueryProfile {
             .map(|(at, bytes)| MemorySample { at: ms(at), bytes })
             .to_vec(),
     };
-    let estimates = [(PlanNodeId::new(0), 5.0), (PlanNodeId::new(1), 1000.0)];
-    let profile = QueryProfile {
-        statement: "SELECT '<b>' FROM \"a\" & b".to_owned(),
-        version: "1.2.3".to_owned(),
-        settings: vec![("threads".to_owned(), "2".to_owned())],
-        ..QueryProfile::of_plan(&plan(), &estimates)
-    };
-    profile.with_run(statistics, timeline, None)
+    (statistics, timeline)
 }

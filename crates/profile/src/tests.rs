@@ -42,6 +42,25 @@ fn the_sums_of_json_and_of_the_text_agree() {
 }
 
 #[test]
+fn filters_and_encodings_are_in_every_rendering() {
+    let profile = profile();
+    let (text, page) = (profile.text(), profile.html());
+    let expected = "; filter lt(#0, 3) kept 250 of 1000; encodings flat 75 %, dictionary 25 %\n";
+    assert!(text.contains(expected), "{text}");
+    for part in [
+        "<p>encodings of columns: flat 75 %, dictionary 25 %</p>",
+        "<td><code>lt(#0, 3)</code></td><td>1,000</td><td>250</td><td>75 %</td>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let json = parsed(&profile.json());
+    let build = &json["nodes"][1]["operators"][0]["drivers"][0];
+    assert_eq!(build["encodings"], serde_json::json!({"dictionary": 1, "flat": 3}));
+    let filter = serde_json::json!({"filter": "lt(#0, 3)", "rows_in": 1000, "rows_out": 250});
+    assert_eq!(build["filters"], serde_json::json!([filter]));
+}
+
+#[test]
 fn the_text_of_a_plan_is_its_tree() {
     let plan = plan();
     assert_eq!(QueryProfile::of_plan(&plan, &[]).text(), plan.to_string());

@@ -39,5 +39,12 @@ fn push_operator(text: &mut String, indent: &str, operator: &OperatorStatistics)
     for (name, value) in total.named.iter().filter(|it| it.1 > 0) {
         let _ = write!(text, "; {name} {}", format::counter(name, *value));
     }
+    for filter in &total.filters {
+        let (kept, tested) = (filter.rows_out, filter.rows_in);
+        let _ = write!(text, "; filter {} kept {kept} of {tested}", filter.text);
+    }
+    if let Some(encodings) = format::encodings(&total) {
+        let _ = write!(text, "; encodings {encodings}");
+    }
     text.push('\n');
 }

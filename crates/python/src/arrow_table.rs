@@ -159,6 +159,10 @@ impl Source for ArrowSource {
         self.rows.step()
     }
 
+    fn split_share(&self) -> f64 {
+        self.rows.share()
+    }
+
     fn metrics(&self) -> ScanMetrics {
         let mut metrics = self.metrics;
         metrics += self.rows.dropped();
@@ -244,6 +248,11 @@ impl BatchRows {
             return Ok(SourceStep::Progress);
         }
         Ok(SourceStep::Batch(output.select(&selected)))
+    }
+
+    /// How much of the record batch is returned, from 0 to 1.
+    fn share(&self) -> f64 {
+        self.current.as_ref().map_or(0.0, |it| self.read as f64 / it.rows().max(1) as f64)
     }
 
     fn dropped(&self) -> volley_expression::filter::DroppedRows {

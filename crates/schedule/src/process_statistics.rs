@@ -6,7 +6,8 @@
 //!         u32 position, u64 peak bytes, u32 drivers, then the counts of each
 //!     u32 outputs, then for each: five u64 of all lanes, u32 lanes, u64 rows of each
 //! counts   five u64: rows and batches in and out, nanoseconds on a thread; u32 reasons, then for
-//!          each: u8 reason, u64 nanoseconds; u32 counters, then for each: name, u64
+//!          each: u8 reason, u64 nanoseconds; u32 counters, then for each: name, u64; the same
+//!          for encodings; u32 filters, then for each: text as a name, u64 rows in, u64 rows out
 //! name     u32 bytes, UTF-8
 //! ```
 
@@ -17,7 +18,9 @@ use std::{
     time::Duration,
 };
 use volley_exchange::LaneSize;
-use volley_exec::{BlockedOn, NodeStatistics, OperatorCounts, OperatorStatistics, TaskStatistics};
+use volley_exec::{
+    BlockedOn, FilterCounts, NodeStatistics, OperatorCounts, OperatorStatistics, TaskStatistics,
+};
 use volley_plan::PlanNodeId;
 
 /// Names of operators and counters that other processes can have; further ones are left out.
@@ -136,6 +139,17 @@ impl Output {
                 self.name(name);
                 self.number(*value);
             }
+            self.count(counts.encodings.len());
+            for (name, value) in &counts.encodings {
+                self.name(name);
+                self.number(*value);
+            }
+            self.count(counts.filters.len());
+            for filter in &counts.filters {
+                self.name(&filter.text);
+                self.number(filter.rows_in);
+                self.number(filter.rows_out);
+            }
         }
     }
 
@@ -194,12 +208,34 @@ impl Input<'_> {
             let reason = usize::from(*self.take(1)?.first()?);
             blocked.push((*BlockedOn::ALL.get(reason)?, Duration::from_nanos(self.u64()?)));
         }
+        let (named, encodings) = (self.named()?, self.named()?);
+        let filters = (0..self.u32()?).map(|_| self.filter()).collect::<Option<Vec<_>>>()?;
+        Some(OperatorCounts {
+            rows_in,
+            batches_in,
+            rows_out,
+            batches_out,
+            busy,
+            blocked,
+            named,
+            encodings,
+            filters,
+        })
+    }
+
+    fn named(&mut self) -> Option<Vec<(&'static str, u64)>> {
         let mut named = Vec::new();
         for _ in 0..self.u32()? {
             let (name, value) = (self.name()?, self.u64()?);
             named.extend(name.map(|it| (it, value)));
         }
-        Some(OperatorCounts { rows_in, batches_in, rows_out, batches_out, busy, blocked, named })
+        Some(named)
+    }
+
+    fn filter(&mut self) -> Option<FilterCounts> {
+        let len = self.u32()? as usize;
+        let text = std::str::from_utf8(self.take(len)?).ok()?.to_owned();
+        Some(FilterCounts { text, rows_in: self.u64()?, rows_out: self.u64()? })
     }
 
     fn edge(&mut self) -> Option<EdgeLanes> {
@@ -241,6 +277,12 @@ mod tests {
             busy: Duration::from_nanos(77),
             blocked: vec![(BlockedOn::Reader, Duration::from_micros(5))],
             named: vec![("groups", 9 * scale)],
+            encodings: vec![("flat", 3 * scale)],
+            filters: vec![FilterCounts {
+                text: "#0 > größer".to_owned(),
+                rows_in: 5 * scale,
+                rows_out: scale,
+            }],
         };
         let operator = OperatorStatistics {
             name: "aggregation",

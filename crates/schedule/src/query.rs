@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use volley_error::{Error, Result};
-use volley_exec::{Task, TaskHandle, TaskStatistics};
+use volley_exec::{Task, TaskHandle, TaskStatistics, TaskTimeline};
 use volley_operators::PageOutput;
 use volley_plan::DistributedPlan;
 use volley_vector::Batch;
@@ -88,6 +88,13 @@ impl DistributedQuery {
         own.edges.push(Vec::new());
         self.outcome.statistics_of_others().into_iter().for_each(|it| own.add(it));
         own.into_query()
+    }
+
+    /// What every task did so far, and when, by fragment and task.
+    pub fn task_runs(&self) -> Vec<Vec<(TaskStatistics, TaskTimeline)>> {
+        let run = |it: &Task| (it.statistics(), it.timeline());
+        let of_fragments = self.fragments.iter().map(|it| it.tasks.iter().map(run).collect());
+        of_fragments.chain([vec![run(&self.root)]]).collect()
     }
 
     fn others(&self) -> impl Iterator<Item = &Task> {

@@ -12,6 +12,9 @@ pub struct FileChunks(Box<dyn ChunkSource>);
 pub(crate) trait ChunkSource: Send + Sync {
     /// Some rows, about as many as are read at once; `None` when all are taken. Errors come once.
     fn next(&self) -> Result<Option<Chunk>>;
+
+    /// How much of the file was taken, from 0 to 1.
+    fn share(&self) -> f64;
 }
 
 /// Whole rows.
@@ -33,6 +36,11 @@ impl FileChunks {
 
     pub(crate) fn next(&self) -> Result<Option<Chunk>> {
         self.0.next()
+    }
+
+    /// How much of the file was taken, from 0 to 1.
+    pub(crate) fn share(&self) -> f64 {
+        self.0.share()
     }
 }
 

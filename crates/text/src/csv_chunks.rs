@@ -13,7 +13,10 @@ use bytes::Bytes;
 use std::{
     collections::VecDeque,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use volley_error::Result;
 use volley_io::RandomAccessFile;
@@ -23,6 +26,8 @@ use volley_memory::{Pool, Reservation};
 #[derive(Debug)]
 pub(crate) struct CsvChunks {
     state: Mutex<State>,
+    /// How much of the file was taken, as the bits of a number from 0 to 1.
+    share: AtomicU64,
 }
 
 /// What is read, and how.
@@ -59,7 +64,8 @@ impl CsvChunks {
     /// The lines of a file; `None`, when where they end cannot be told without splitting them.
     pub(crate) fn new(origin: Origin) -> Option<CsvChunks> {
         let ends = LineEnds::new(&origin.options.form, origin.shape.delimiter)?;
-        Some(CsvChunks { state: Mutex::new(State::Closed(Box::new(origin), Box::new(ends))) })
+        let state = Mutex::new(State::Closed(Box::new(origin), Box::new(ends)));
+        Some(CsvChunks { state, share: AtomicU64::new(0) })
     }
 }
 
@@ -72,10 +78,15 @@ impl ChunkSource for CsvChunks {
             State::Done => return Ok(None),
         };
         let chunk = lines.next()?;
+        self.share.store(lines.stream.share().to_bits(), Ordering::Relaxed);
         if chunk.is_some() {
             *state = State::Open(lines);
         }
         Ok(chunk)
+    }
+
+    fn share(&self) -> f64 {
+        f64::from_bits(self.share.load(Ordering::Relaxed))
     }
 }
 

@@ -71,6 +71,11 @@ impl CsvRows {
         rows.map(batch_of).transpose()
     }
 
+    /// How much of the file is read, from 0 to 1.
+    pub fn file_share(&self) -> f64 {
+        self.stream.share()
+    }
+
     fn rows(&mut self, rows_max: usize) -> Result<Option<TextRows>> {
         self.decoder.set_rows_max(rows_max);
         let mut held = 0_usize;

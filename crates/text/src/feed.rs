@@ -100,6 +100,14 @@ impl Feed {
         }
     }
 
+    /// How much of the file is read, from 0 to 1.
+    pub fn file_share(&self) -> f64 {
+        match self {
+            Feed::Stream(stream) => stream.share(),
+            Feed::Chunks { chunks, .. } => chunks.share(),
+        }
+    }
+
     /// Bytes consumed so far, decompressed.
     pub fn position(&self) -> u64 {
         match self {

@@ -6,7 +6,10 @@ use flate2::bufread::MultiGzDecoder;
 use std::{
     fmt,
     io::{self, BufReader, Read},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
@@ -42,6 +45,8 @@ impl Compression {
 pub(crate) struct FileStream {
     input: Input,
     path: String,
+    /// Of the file.
+    size_bytes: u64,
     at: u64,
     buffer: Bytes,
     /// Whether the file is a JSON array, whose elements are returned.
@@ -50,7 +55,14 @@ pub(crate) struct FileStream {
 
 enum Input {
     Plain(Arc<dyn RandomAccessFile>),
-    Compressed(Box<dyn Read + Send>),
+    /// What decompresses, and how many bytes of the file it has taken.
+    Compressed(Box<dyn Read + Send>, Arc<AtomicU64>),
+}
+
+/// Counts the bytes that are read.
+struct Counted {
+    stream: FileStream,
+    bytes: Arc<AtomicU64>,
 }
 
 impl fmt::Debug for FileStream {
@@ -67,24 +79,26 @@ impl FileStream {
         pool: &Pool,
     ) -> Result<FileStream> {
         let path = file.path().to_owned();
+        let (size_bytes, taken) = (file.size_bytes(), Arc::new(AtomicU64::new(0)));
         let raw = || {
             let input = Input::Plain(Arc::clone(file));
-            BufReader::new(FileStream::of(input, path.clone()))
+            let stream = FileStream::of(input, path.clone(), size_bytes);
+            BufReader::new(Counted { stream, bytes: Arc::clone(&taken) })
         };
         let input = match compression {
             Compression::None => Input::Plain(Arc::clone(file)),
-            Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw()))),
-            Compression::Zstd => Input::Compressed(Box::new(ZstdStream::new(raw(), pool)?)),
+            Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw())), taken),
+            Compression::Zstd => Input::Compressed(Box::new(ZstdStream::new(raw(), pool)?), taken),
         };
-        let mut stream = FileStream::of(input, path);
+        let mut stream = FileStream::of(input, path, size_bytes);
         if stream.fill()?.starts_with(b"\xef\xbb\xbf") {
             stream.consume(3);
         }
         Ok(stream)
     }
 
-    fn of(input: Input, path: String) -> FileStream {
-        FileStream { input, path, at: 0, buffer: Bytes::new(), elements: None }
+    fn of(input: Input, path: String, size_bytes: u64) -> FileStream {
+        FileStream { input, path, size_bytes, at: 0, buffer: Bytes::new(), elements: None }
     }
 
     /// Returns the elements of the following JSON array one after the other.
@@ -111,10 +125,10 @@ impl FileStream {
         if self.buffer.is_empty() {
             let bytes = match &mut self.input {
                 Input::Plain(file) => {
-                    let end = self.at.saturating_add(READ_BYTES).min(file.size_bytes());
+                    let end = self.at.saturating_add(READ_BYTES).min(self.size_bytes);
                     file.read(self.at..end)?
                 }
-                Input::Compressed(input) => {
+                Input::Compressed(input, _) => {
                     let mut bytes = Vec::new();
                     let read = input.take(READ_BYTES).read_to_end(&mut bytes);
                     read.map_err(|it| match it.downcast::<Error>() {
@@ -167,6 +181,24 @@ impl FileStream {
     /// Bytes consumed so far, decompressed.
     pub fn position(&self) -> u64 {
         self.at - self.buffer.len() as u64
+    }
+
+    /// How much of the file was consumed, from 0 to 1; of a compressed one, about.
+    pub fn share(&self) -> f64 {
+        let bytes = match &self.input {
+            // A JSON array is held without what stands between its elements.
+            Input::Plain(_) => self.at.saturating_sub(self.buffer.len() as u64),
+            Input::Compressed(_, taken) => taken.load(Ordering::Relaxed),
+        };
+        (bytes as f64 / self.size_bytes.max(1) as f64).min(1.0)
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(out)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
     }
 }
 

@@ -14,7 +14,10 @@ use bytes::Bytes;
 use std::{
     collections::VecDeque,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use volley_error::Result;
 use volley_io::RandomAccessFile;
@@ -26,6 +29,8 @@ const UNCUT_BYTES_MAX: usize = 8 << 20;
 /// The objects of a file that no reader has taken.
 pub(crate) struct JsonChunks {
     state: Mutex<State>,
+    /// How much of the file was taken, from 0 to 1, as the bits of an `f64`.
+    share: AtomicU64,
 }
 
 /// What is read, and how.
@@ -54,7 +59,7 @@ struct Objects {
 
 impl JsonChunks {
     pub fn new(origin: JsonOrigin) -> JsonChunks {
-        JsonChunks { state: Mutex::new(State::Closed(origin)) }
+        JsonChunks { state: Mutex::new(State::Closed(origin)), share: AtomicU64::new(0) }
     }
 }
 
@@ -67,8 +72,17 @@ impl ChunkSource for JsonChunks {
             State::Done => return Ok(None),
         };
         let (chunk, next) = objects.next()?;
+        let share = match &next {
+            State::Open(objects) => objects.stream.share(),
+            _ => 1.0,
+        };
+        self.share.store(share.to_bits(), Ordering::Relaxed);
         *state = next;
         Ok(chunk)
+    }
+
+    fn share(&self) -> f64 {
+        f64::from_bits(self.share.load(Ordering::Relaxed))
     }
 }
 

@@ -104,6 +104,11 @@ impl TextReader {
         self.feed.chunk()
     }
 
+    /// How much of the file is read, from 0 to 1, by all readers that share it.
+    pub fn file_share(&self) -> f64 {
+        self.feed.file_share()
+    }
+
     fn read(&mut self) -> Result<TextStep> {
         if self.feed.ends_chunk()
             && let Some(batch) = self.end_chunk()?

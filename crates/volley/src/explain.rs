@@ -1,7 +1,7 @@
 //! EXPLAIN and EXPLAIN ANALYZE.
 
 use crate::{
-    ResultStream, Session, distribution,
+    ResultStream, Session, distribution, fragment_profile,
     planning::{StatementContext, plan_query},
     statement::copy_plan,
     write::{run_write, write_plan},
@@ -41,7 +41,8 @@ pub(crate) fn explain(
             let planned = plan_query(session, write.query.plan.clone(), cx)?;
             if form == ExplainForm::Analyze {
                 let written = run_write(session, &write, planned, turn, cx)?.1;
-                return Ok(ResultStream::of_lines("plan", &measured(&written.result, format)?));
+                let text = measured(&written.result, format, session, cx);
+                return Ok(ResultStream::of_lines("plan", &text));
             }
             write_plan(planned, &write.table, &write.checks)
         }
@@ -54,7 +55,7 @@ pub(crate) fn explain(
         ExplainForm::Analyze => {
             let mut result = session.start(planned, Schema::default())?;
             while result.next()?.is_some() {}
-            measured(&result, format)?
+            measured(&result, format, session, cx)
         }
         ExplainForm::Plan => {
             let mut profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
@@ -70,21 +71,40 @@ pub(crate) fn explain(
             rendered(&profile, format)
         }
         ExplainForm::Distributed => {
-            distribution::fragments(session, &planned.plan, &planned.tables)?.to_string()
+            let plan = distribution::fragments(session, &planned.plan, &planned.tables)?;
+            match format {
+                ExplainFormat::Text => plan.to_string(),
+                _ => {
+                    let mut profile = fragment_profile::profile_of_plan(&plan);
+                    profile.statement = planned.statement.to_string();
+                    rendered(&profile, format)
+                }
+            }
         }
     };
     Ok(ResultStream::of_lines("plan", &text))
 }
 
 /// What every operator of a result did, whose rows were read to the end.
-fn measured(result: &ResultStream, format: ExplainFormat) -> Result<String> {
-    match (result.profile(), format) {
-        (Some(profile), format) => Ok(rendered(&profile, format)),
-        (None, ExplainFormat::Text) => Ok(result.fragment_statistics()),
-        (None, _) => {
-            let error = Error::unsupported("a profile of several tasks in this format");
-            Err(error.hint("FORMAT TEXT shows all tasks; SET tasks = 1 gives other formats"))
+fn measured(
+    result: &ResultStream,
+    format: ExplainFormat,
+    session: &Session,
+    cx: &StatementContext,
+) -> String {
+    match result.profile() {
+        Some(profile) if format == ExplainFormat::Text && !profile.fragments.is_empty() => {
+            result.fragment_statistics()
         }
+        Some(mut profile) => {
+            if profile.statement.is_empty() {
+                profile.statement = cx.text.to_string();
+                let listed = session.settings().list().into_iter();
+                profile.settings = listed.map(|it| (it.0.to_owned(), it.1)).collect();
+            }
+            rendered(&profile, format)
+        }
+        None => String::new(),
     }
 }
 

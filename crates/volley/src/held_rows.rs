@@ -5,7 +5,7 @@
 //!                            └── more than 32 MiB in memory: on disk
 //! ```
 
-use crate::{ResultStream, Session, planning::Planned};
+use crate::{ResultStream, Session, planning::Planned, profiles::WatchedPlan};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::{Error, Result};
 use volley_exec::{
@@ -42,13 +42,22 @@ impl HeldRows {
     /// # Errors
     ///
     /// What the plan fails with. Out of memory, if rows can be written nowhere.
-    pub(crate) fn run(session: &Session, planned: Planned, schema: Schema) -> Result<ResultStream> {
+    pub(crate) fn run(
+        session: &Session,
+        mut planned: Planned,
+        schema: Schema,
+    ) -> Result<ResultStream> {
         let schema = crate::session::shown(schema, &planned.constants.time_zone);
         let (space, batch_rows) = (session.spill.clone(), session.settings().batch_rows);
         let held = Arc::new(HeldRows { space, batch_rows, opened: Mutex::default() });
         let output: Arc<dyn TaskOutput> = Arc::clone(&held) as _;
         let ports = TaskPorts { output: Some(output), ..TaskPorts::default() };
-        session.start_task(planned, ports)?.wait()?;
+        let (watched, settings) = (WatchedPlan::of(&mut planned), session.settings());
+        let task = session.start_task(planned, ports)?;
+        let mut source = session.watch(&task, watched, settings);
+        let ran = task.wait();
+        let shown = source.end(&task, ran.as_ref().err());
+        ran.and(shown)?;
         let opened = held.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Opened { queue: _, reader } = opened.ok_or_else(not_open)?;
         Ok(ResultStream::of_held(schema, reader))

@@ -48,6 +48,7 @@ mod catalog;
 mod attach;
 mod planning;
 mod distribution;
+mod fragment_profile;
 mod statement;
 mod write;
 mod held_rows;
@@ -94,8 +95,8 @@ pub use volley_error::{Blame, Error, ErrorKind, Result, Span};
 /// What operators are written against.
 pub use volley_exec as exec;
 pub use volley_exec::{
-    NodeStatistics, OperatorCounts, OperatorStatistics, PipelineProgress, Priority, Stage,
-    TaskHandle, TaskProgress, TaskStatistics,
+    NodeStatistics, OperatorCounts, OperatorProgress, OperatorStatistics, PipelineProgress,
+    Priority, Stage, TaskHandle, TaskProgress, TaskStatistics,
 };
 /// What functions and aggregates are written against.
 pub use volley_function as function;

@@ -1,6 +1,6 @@
 //! Progress and profiles of the queries of a session.
 
-use crate::{ResultStream, Session, Settings, planning::Planned};
+use crate::{ResultStream, Session, Settings, fragment_profile, planning::Planned};
 use std::{
     io::Write,
     sync::{
@@ -20,6 +20,8 @@ use volley_profile::QueryProfile;
 pub(crate) struct Profiles {
     /// Whether the profile of the last query is kept.
     keeps_last: AtomicBool,
+    /// Whether plans are to say how many rows are expected.
+    expects_rows: AtomicBool,
     last: Mutex<Option<Arc<QueryProfile>>>,
     /// The tasks of the session, in the order of their starts; ended ones are removed at the next.
     monitors: Mutex<Vec<TaskMonitor>>,
@@ -62,6 +64,13 @@ impl Session {
         running.find(|it| it.pipelines.iter().any(|it| it.stage != Stage::Done))
     }
 
+    /// From now on, statements are planned with the rows that are expected of each step, so that
+    /// [`Session::progress`] estimates the work of steps that have not begun. Planning takes a
+    /// little longer.
+    pub fn expect_rows(&self) {
+        self.profiles.expects_rows.store(true, Ordering::Relaxed);
+    }
+
     /// From now on, keeps the profile of the query that ended last.
     pub fn keep_last_profile(&self) {
         self.profiles.keeps_last.store(true, Ordering::Relaxed);
@@ -90,7 +99,7 @@ impl Session {
 
     /// Whether plans should know how many rows are expected.
     pub(crate) fn wants_estimates(&self) -> bool {
-        self.keeps_profiles(&self.settings())
+        self.profiles.expects_rows.load(Ordering::Relaxed) || self.keeps_profiles(&self.settings())
     }
 
     /// Whether profiles of queries are kept or written.
@@ -105,6 +114,7 @@ impl Session {
         planned: WatchedPlan,
         settings: Settings,
     ) -> ProfileSource {
+        task.expect_rows(&planned.estimates);
         self.profiles.watch(task);
         ProfileSource {
             plan: planned.plan,
@@ -199,7 +209,8 @@ impl ProfileSource {
 }
 
 impl ResultStream {
-    /// What the query did so far, with its plan; `None` when no plan runs.
+    /// What the query did so far, with its plan; `None` when no plan runs. Of a query of several
+    /// tasks, what all of them did, without the text of the statement.
     ///
     /// ```
     /// # fn main() -> volley::Result<()> {
@@ -213,6 +224,9 @@ impl ResultStream {
     /// # }
     /// ```
     pub fn profile(&self) -> Option<QueryProfile> {
+        if let Some(query) = self.distributed_query() {
+            return Some(fragment_profile::profile_of_query(query));
+        }
         let (task, source) = self.task_and_source()?;
         let outcome = task.outcome().and_then(Result::err);
         Some(source.profile(task, outcome.as_ref()))

@@ -43,6 +43,14 @@ impl ResultStream {
         }
     }
 
+    /// The query, if it runs as several tasks.
+    pub(crate) fn distributed_query(&self) -> Option<&DistributedQuery> {
+        match &self.rows {
+            Rows::Distributed(query) => Some(query),
+            Rows::Task(_) | Rows::Held(_) | Rows::Ready(_) => None,
+        }
+    }
+
     pub(crate) fn of_query(schema: Schema, query: DistributedQuery) -> ResultStream {
         ResultStream::new(schema, Rows::Distributed(Box::new(query)))
     }

@@ -127,6 +127,10 @@ impl Source for TextSource {
         Ok(SourceStep::Batch(batch.project(&self.columns).select(&selected)))
     }
 
+    fn split_share(&self) -> f64 {
+        self.rows.as_ref().map_or(0.0, CsvRows::file_share)
+    }
+
     fn metrics(&self) -> ScanMetrics {
         self.metrics
     }

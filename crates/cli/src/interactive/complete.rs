@@ -147,6 +147,18 @@ fn named(names: BTreeSet<String>, what: &'static str) -> BTreeMap<String, &'stat
     names.into_iter().map(|it| (it, what)).collect()
 }
 
+/// Columns and tables first: there are hundreds of keywords and functions.
+fn ranked(names: BTreeMap<String, &'static str>) -> Vec<(String, &'static str)> {
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by_key(|(_, what)| match *what {
+        "column" => 0,
+        "keyword" => 2,
+        "function" => 3,
+        _ => 1,
+    });
+    names
+}
+
 /// Those that begin with a prefix, in any case.
 fn starting(
     mut names: BTreeMap<String, &'static str>,
@@ -263,7 +275,7 @@ impl Completer for SqlCompleter {
             span: Span { start, end: before.len() },
             ..Suggestion::default()
         };
-        CompletionResult::fresh(names.into_iter().map(suggestion).collect::<Vec<_>>())
+        CompletionResult::fresh(ranked(names).into_iter().map(suggestion).collect::<Vec<_>>())
     }
 }
 

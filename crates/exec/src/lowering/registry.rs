@@ -1,7 +1,7 @@
 //! Finds the lowering function of a node by the node's kind.
 
 use super::{Inputs, custom};
-use crate::{Lowering, PipelineBuilder};
+use crate::{Lowering, OperatorCost, PipelineBuilder};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_error::{Error, Result};
 use volley_plan::{CustomPlanNode, PlanNode, PlanWalk};
@@ -25,6 +25,8 @@ pub type BeforePlan = fn(&PlanWalk<'_>, &mut Lowering);
 pub struct LoweringRegistry {
     by_kind: BTreeMap<String, NodeLowering>,
     before_plan: Vec<BeforePlan>,
+    /// By the names of operators.
+    costs: BTreeMap<&'static str, OperatorCost>,
 }
 
 /// How nodes of one kind run.
@@ -109,6 +111,16 @@ impl LoweringRegistry {
     /// Adds what looks at each plan before its nodes are lowered.
     pub fn before_plan(&mut self, before: BeforePlan) {
         self.before_plan.push(before);
+    }
+
+    /// Tells what the rows of operators cost, for estimates of remaining time; others have a cost
+    /// that is usual.
+    pub fn set_costs(&mut self, costs: impl IntoIterator<Item = (&'static str, OperatorCost)>) {
+        self.costs.extend(costs);
+    }
+
+    pub(crate) fn cost(&self, operator: &str) -> Option<OperatorCost> {
+        self.costs.get(operator).copied()
     }
 
     /// The names of nodes of other crates, in alphabetical order.

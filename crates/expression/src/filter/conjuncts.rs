@@ -37,7 +37,7 @@ pub struct Conjuncts {
     conjuncts: Vec<Conjunct>,
     batches: u32,
     dropped: DroppedRows,
-    /// For compiling bounds.
+    /// For compiling bounds. Its filters are those of the expressions, over columns of the table.
     spec: ConjunctsSpec,
 }
 
@@ -65,6 +65,17 @@ pub struct DroppedRows {
     pub by_bounds: u64,
 }
 
+/// What a filter did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterCounts {
+    /// The filter as text, as in a plan: `#3` is a column of the table.
+    pub text: String,
+    /// Rows that it tested.
+    pub rows_in: u64,
+    /// Those of them that it kept.
+    pub rows_out: u64,
+}
+
 /// A conjunct, what it cost and what it did so far.
 struct Conjunct {
     test: Test,
@@ -72,9 +83,13 @@ struct Conjunct {
     packed: Option<PackedFilter>,
     /// The columns of the batch that it uses.
     columns: Vec<usize>,
+    /// Time and rows, those of recent batches count more: for the order.
     nanos: u64,
     rows_in: u64,
     rows_out: u64,
+    /// Rows of all batches that were tested, and that were kept.
+    tested: u64,
+    kept: u64,
 }
 
 enum Test {
@@ -179,7 +194,8 @@ fn is_unloaded(vector: &Vector) -> bool {
 
 impl Conjunct {
     fn new(test: Test, columns: Vec<usize>) -> Conjunct {
-        Conjunct { test, packed: None, columns, nanos: 0, rows_in: 0, rows_out: 0 }
+        let (nanos, rows_in, rows_out, tested, kept) = (0, 0, 0, 0, 0);
+        Conjunct { test, packed: None, columns, nanos, rows_in, rows_out, tested, kept }
     }
 
     /// Time for each row that was dropped: the least goes first.
@@ -255,7 +271,8 @@ impl Conjuncts {
         columns.sort_unstable();
         columns.dedup();
         let place = |column: usize| columns.binary_search(&column).unwrap_or_default();
-        let mut filters = join_by_column(&spec.filters);
+        let named = join_by_column(&spec.filters);
+        let mut filters = named.clone();
         filters.iter_mut().for_each(|it| it.map_columns(&place));
         let query = Arc::clone(&spec.query);
         let exprs = ExprSet::compile(&filters, &spec.registry, query)?.charged_to(&spec.pool);
@@ -280,7 +297,7 @@ impl Conjuncts {
             conjuncts,
             batches: 0,
             dropped: DroppedRows::default(),
-            spec: ConjunctsSpec { filters: Vec::new(), ..spec },
+            spec: ConjunctsSpec { filters: named, ..spec },
         }))
     }
 
@@ -292,6 +309,23 @@ impl Conjuncts {
     /// How many rows were dropped by dynamic filters.
     pub fn dropped(&self) -> DroppedRows {
         self.dropped
+    }
+
+    /// What each filter did so far.
+    pub fn filters(&self) -> Vec<FilterCounts> {
+        let column = |place: usize| self.columns.get(place).copied().unwrap_or(place);
+        let counts = |it: &Conjunct| FilterCounts {
+            text: match &it.test {
+                Test::Expr(index) => {
+                    self.spec.filters.get(*index).map(Expr::to_string).unwrap_or_default()
+                }
+                Test::Key(test) => format!("keys of a join in #{}", column(test.column)),
+                Test::Bound(test) => format!("first rows by #{}", column(test.column)),
+            },
+            rows_in: it.tested,
+            rows_out: it.kept,
+        };
+        self.conjuncts.iter().map(counts).collect()
     }
 
     /// The rows of `batch` that satisfy all conjuncts.
@@ -368,8 +402,11 @@ impl Conjuncts {
                 }
             }
             conjunct.nanos += start.map_or(0, |it| it.elapsed().as_nanos() as u64);
+            let after = left.rows.count() as u64;
             conjunct.rows_in += before;
-            conjunct.rows_out += left.rows.count() as u64;
+            conjunct.rows_out += after;
+            conjunct.tested += before;
+            conjunct.kept += after;
         }
         Ok(self.conjuncts.len())
     }
@@ -463,6 +500,13 @@ mod tests {
         assert_eq!(column.to_values().unwrap(), expected.to_values().unwrap());
         assert_eq!(*loads.lock().unwrap(), [Some(left.clone()), Some(left)]);
         assert_eq!(conjuncts.dropped().by_joins, 100 - found.len() as u64);
+        let counts = conjuncts.filters().into_iter().map(|it| (it.text, it.rows_in, it.rows_out));
+        let count = found.len() as u64;
+        let expected = [("#0", 100, 10), ("#1", 10, count), ("#2", count, count)];
+        let expected = expected.map(|(column, rows_in, rows_out)| {
+            (format!("keys of a join in {column}"), rows_in, rows_out)
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), expected);
     }
 
     #[test]

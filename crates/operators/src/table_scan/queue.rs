@@ -8,7 +8,10 @@
 use crate::dynamic_filters::JoinFilter;
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Poll, Wake, Waker},
 };
 use volley_connector::{Scan, ScanMetrics, Source, Split, SplitSource, SplitStep};
@@ -50,8 +53,9 @@ pub struct SplitQueue {
 
 struct State {
     ready: VecDeque<Split>,
-    /// How many drivers the first of `ready` was handed to.
+    /// How many drivers the first of `ready` was handed to, and what they have read of it.
     readers: u32,
+    share: Option<SplitShare>,
     source: Option<Box<dyn SplitSource>>,
     /// Whether the task's owner may add some.
     is_open: bool,
@@ -59,15 +63,43 @@ struct State {
     taken: u64,
     /// Splits so far, one that several drivers read counted as often.
     total: u64,
+    /// The bytes of the splits so far.
+    bytes: u64,
 }
 
 /// What a driver gets.
 pub(super) struct Taken {
     pub split: Split,
+    pub share: SplitShare,
     /// Its place among the splits, from 0.
     pub number: u64,
     /// What some driver will most likely take next.
     pub following: Option<Split>,
+}
+
+/// About how many bytes a split has; at least 1.
+fn bytes_of(split: &Split) -> u64 {
+    split.size_bytes.max(1)
+}
+
+impl SplitShare {
+    fn new(split: &Split) -> SplitShare {
+        SplitShare { bytes: bytes_of(split), read: Arc::default() }
+    }
+
+    /// Notes that the readers of the split have read this share of it; how many bytes no reader has
+    /// noted before.
+    pub(super) fn advance(&self, share: f64) -> u64 {
+        let now = ((self.bytes as f64 * share) as u64).min(self.bytes);
+        now.saturating_sub(self.read.fetch_max(now, Ordering::Relaxed))
+    }
+}
+
+/// How much of a split its readers have read.
+#[derive(Clone, Debug)]
+pub(super) struct SplitShare {
+    bytes: u64,
+    read: Arc<AtomicU64>,
 }
 
 struct QueueWaker(Arc<Mutex<Waiters>>);
@@ -91,8 +123,16 @@ impl SplitQueue {
         let waiters = Arc::new(Mutex::default());
         let waker = Waker::from(Arc::new(QueueWaker(Arc::clone(&waiters))));
         let is_open = origin == SplitOrigin::Added;
-        let mut state =
-            State { ready: VecDeque::new(), readers: 0, source, is_open, taken: 0, total: 0 };
+        let mut state = State {
+            ready: VecDeque::new(),
+            readers: 0,
+            share: None,
+            source,
+            is_open,
+            taken: 0,
+            total: 0,
+            bytes: 0,
+        };
         // Connectors list some files at a time: up to the first splits that have to be waited for.
         while let Some(max) = LISTED_AT_ONCE.checked_sub(state.ready.len()).filter(|it| *it > 0) {
             if !state.list(max, &waker)? {
@@ -121,6 +161,11 @@ impl SplitQueue {
         self.lock().total
     }
 
+    /// How many bytes the splits have that are known so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.lock().bytes
+    }
+
     pub(super) fn filters(&self) -> &[Arc<JoinFilter>] {
         &self.filters
     }
@@ -146,7 +191,7 @@ impl SplitQueue {
                 return Poll::Ready(Err(error));
             }
         }
-        let Some((split, number)) = state.take() else {
+        let Some((split, share, number)) = state.take() else {
             let is_last = state.source.is_none() && !state.is_open;
             if !is_last {
                 lock(&self.waiters).add(waker);
@@ -161,7 +206,7 @@ impl SplitQueue {
         if following.is_some() {
             self.wake_waiting();
         }
-        Poll::Ready(Ok(Some(Taken { split, number, following })))
+        Poll::Ready(Ok(Some(Taken { split, share, number, following })))
     }
 
     fn wake_waiting(&self) {
@@ -192,6 +237,7 @@ impl SplitReceiver for SplitQueue {
 impl State {
     fn extend(&mut self, splits: Vec<Split>) {
         self.total += splits.iter().map(|it| u64::from(it.readers_max.max(1))).sum::<u64>();
+        self.bytes = splits.iter().map(bytes_of).fold(self.bytes, u64::saturating_add);
         self.ready.extend(splits);
     }
 
@@ -210,15 +256,16 @@ impl State {
     }
 
     /// The first split and its number; it stays for as many drivers as can read it.
-    fn take(&mut self) -> Option<(Split, u64)> {
+    fn take(&mut self) -> Option<(Split, SplitShare, u64)> {
         let (first, number) = (self.ready.front()?, self.taken);
+        let share = self.share.get_or_insert_with(|| SplitShare::new(first)).clone();
         self.readers += 1;
         if self.readers < first.readers_max {
-            return Some((first.clone(), number));
+            return Some((first.clone(), share, number));
         }
-        self.readers = 0;
+        (self.readers, self.share) = (0, None);
         self.taken += 1;
-        Some((self.ready.pop_front()?, number))
+        Some((self.ready.pop_front()?, share, number))
     }
 }
 

@@ -16,7 +16,11 @@ struct Listed(Vec<(&'static str, u32)>);
 
 impl Scan for Listed {
     fn splits(&self) -> Result<Box<dyn SplitSource>> {
-        let split = |it: &(&str, u32)| Split { readers_max: it.1, ..Split::new(vec![], it.0) };
+        let split = |it: &(&str, u32)| Split {
+            readers_max: it.1,
+            size_bytes: 100,
+            ..Split::new(vec![], it.0)
+        };
         Ok(ListedSplits::boxed(self.0.iter().map(split).collect()))
     }
 
@@ -59,6 +63,21 @@ fn a_split_for_several_readers_is_handed_to_as_many() {
     for (label, following) in expected {
         assert_eq!(next(&queue), (label.to_owned(), following));
     }
+}
+
+#[test]
+fn readers_of_a_split_note_what_no_other_has_noted() {
+    let queue = queue(&[("a", 2), ("b", 1)], SplitOrigin::Listed);
+    assert_eq!(queue.bytes(), 200);
+    let share = || match queue.next(Waker::noop()) {
+        Poll::Ready(Ok(Some(taken))) => taken.share,
+        other => panic!("{:?}", other.is_ready()),
+    };
+    let (first, second, other) = (share(), share(), share());
+    assert_eq!((first.advance(0.25), second.advance(0.5), first.advance(0.4)), (25, 25, 0));
+    assert_eq!((first.advance(1.0), second.advance(1.0)), (50, 0));
+    // A source that does not know tells 0 until it is done.
+    assert_eq!((other.advance(0.0), other.advance(7.0)), (0, 100));
 }
 
 #[test]

@@ -49,13 +49,9 @@ pub(super) fn explain_options(parser: &mut Parser<'_>) -> Parsed<ExplainOptions>
     if !has_options {
         return Ok(options);
     }
-    let place = parser.peek_token();
     parser.expect_token(&Token::LParen)?;
     parser.parse_comma_separated(|it| option(it, &mut options))?;
     parser.expect_token(&Token::RParen)?;
-    if options.distributed && options.format != ExplainFormat::Text {
-        return parser.expected("FORMAT TEXT of fragments", place);
-    }
     Ok(options)
 }
 

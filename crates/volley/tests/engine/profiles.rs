@@ -99,3 +99,43 @@ fn progress_never_goes_back_and_ends_at_one() {
     assert!(batches > 1);
     assert!(session.progress().is_none());
 }
+
+#[test]
+fn filters_tell_what_they_dropped_and_columns_their_encodings() {
+    let session = session();
+    let profile = profile_of(&session, "SELECT n FROM t WHERE n < 10");
+    let operators = || profile.nodes.iter().flat_map(|it| &it.operators).map(|it| it.total());
+    let filters: Vec<_> = operators().flat_map(|it| it.filters).collect();
+    let expected = filters.iter().any(|it| it.rows_in == 1000 && it.rows_out == 10);
+    assert!(expected && filters[0].text.contains("10"), "{filters:?}");
+    assert!(operators().any(|it| !it.encodings.is_empty()));
+    assert!(profile.text().contains(" kept 10 of 1000"), "{}", profile.text());
+    // A filter over a join is no filter of a scan.
+    let sql = "SELECT a.n FROM t a JOIN t b ON a.n = b.k WHERE a.n + b.n > 990";
+    let profile = profile_of(&session, sql);
+    assert!(profile.html().contains("class=\"filters\""), "{}", profile.text());
+}
+
+#[test]
+fn remaining_time_is_estimated_with_and_without_expected_rows() {
+    for expects in [false, true] {
+        let session = Session::new().unwrap();
+        session.sql("CREATE TABLE t AS SELECT i AS n FROM range(3000) r(i)").unwrap();
+        if expects {
+            session.expect_rows();
+        }
+        let mut rows = session.sql("SELECT a.n FROM t a, t b WHERE a.n + b.n > 5").unwrap();
+        let mut estimates = 0;
+        while rows.next().unwrap().is_some() {
+            let Some(progress) = session.progress() else { continue };
+            estimates += usize::from(progress.remaining.is_some());
+            let operators = progress.pipelines.iter().flat_map(|it| &it.operators);
+            assert_eq!(operators.filter(|it| it.expected_rows.is_some()).count() > 0, expects);
+            for pipeline in &progress.pipelines {
+                assert!((0.0..=1.0).contains(&pipeline.done), "{pipeline:?}");
+                assert!(pipeline.split_bytes.is_none_or(|it| it.0 <= it.1), "{pipeline:?}");
+            }
+        }
+        assert!(estimates > 0);
+    }
+}

@@ -129,6 +129,42 @@ fn fragments_are_shown() {
 }
 
 #[test]
+fn diagrams_and_profiles_have_the_nodes_and_rows_of_all_tasks() {
+    let session = session("4");
+    let explain = |options: &str| {
+        let sql = format!("EXPLAIN ({options}) SELECT k, sum(n) FROM t GROUP BY k");
+        let lines = values(&session, &sql).into_iter().flatten();
+        let line = |it| match it {
+            Value::Varchar(line) => format!("{line}\n"),
+            other => panic!("{other:?}"),
+        };
+        lines.map(line).collect::<String>()
+    };
+    let dot = explain("DISTRIBUTED, FORMAT dot");
+    for part in ["subgraph cluster_0 {", "label = \"fragment 1 tasks=all", "subgraph cluster_2 {"] {
+        assert!(dot.contains(part), "{dot}");
+    }
+    let svg = explain("DISTRIBUTED, FORMAT svg");
+    assert!(svg.contains(">fragment 0</text>") && svg.contains("<path class=\"edge"), "{svg}");
+    // Each page source reads the root of another fragment: the plan is one graph.
+    let (nodes, edges) = (dot.matches("fillcolor").count(), dot.matches(" -> n").count());
+    assert_eq!(edges + 1, nodes, "{dot}");
+    let json = explain("ANALYZE, FORMAT json");
+    for part in ["\"fragments\":[\"tasks=all -> fragment 1 hash", "\"tasks\":4", "SELECT k, sum(n)"]
+    {
+        assert!(json.contains(part), "{json}");
+    }
+    let page = explain("ANALYZE, FORMAT html");
+    assert!(page.contains("<td>task 3, driver 0</td>"), "{page}");
+    let mut rows = session.sql("SELECT k, sum(n) FROM t GROUP BY k").unwrap();
+    while rows.next().unwrap().is_some() {}
+    let profile = rows.profile().unwrap();
+    let scan = profile.nodes.iter().find(|it| it.kind == "TableScan").unwrap();
+    assert_eq!((scan.rows(), scan.tasks), (Some(ROWS as u64 + 5000), 4));
+    assert!(profile.run.as_ref().is_some_and(|it| !it.drivers.is_empty()));
+}
+
+#[test]
 fn every_row_of_the_table_crosses_an_exchange_once() {
     let session = session("4");
     session.set("disabled_rules", "groups_below_exchanges").unwrap();

@@ -77,3 +77,12 @@ fn data_files_and_folders_are_offered_inside_quotes() {
     assert_eq!(offered(&format!(".read {}", at("lo"))), expected);
     assert!(files("/no/such/folder/x", '\'').is_empty());
 }
+
+#[test]
+fn columns_and_tables_stand_before_keywords_and_functions() {
+    let names = ranked(completer().candidates("SELECT o", "SELECT o").names);
+    let kinds: Vec<&str> = names.iter().map(|it| it.1).collect();
+    assert_eq!(names[..2], [("o_key".to_owned(), "column"), ("orders".to_owned(), "table")]);
+    let first = |kind: &str| kinds.iter().position(|it| *it == kind).unwrap();
+    assert!(first("keyword") < first("function") && first("table") < first("keyword"), "{kinds:?}");
+}
