@@ -37,6 +37,7 @@ mod summarize;
 mod definition;
 mod query;
 mod recursive;
+mod reference;
 mod set_operation;
 mod values;
 mod select;

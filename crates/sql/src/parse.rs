@@ -445,6 +445,7 @@ fn changed_by(statement: &Statement) -> Option<&ObjectName> {
         Statement::Merge(merge) => name_of(&merge.table),
         Statement::Truncate(truncate) => truncate.table_names.first().map(|it| &it.name),
         Statement::AlterTable(alter) => Some(&alter.name),
+        Statement::CreateIndex(create) => Some(&create.table_name),
         Statement::Comment { object_name, .. } => Some(object_name),
         Statement::Query(query) => match &*query.body {
             ast::SetExpr::Insert(inner)

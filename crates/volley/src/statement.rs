@@ -12,7 +12,9 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
-use volley_connector::{SinkFactory, Table, TableArguments, ViewEntry, WriteKind};
+use volley_connector::{
+    ReferencedName, SinkFactory, Table, TableArguments, ViewEntry, WriteKind,
+};
 use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
@@ -229,6 +231,18 @@ impl Catalog for RunningCatalog<'_> {
         self.names.home_of(table)
     }
 
+    fn database_of_new(&self, name: &str) -> Option<String> {
+        self.names.database_of_new(name)
+    }
+
+    fn referencing(&self, table: &TableRef) -> Option<String> {
+        self.names.referencing(table)
+    }
+
+    fn referenced(&self, table: &TableRef) -> Vec<ReferencedName> {
+        self.names.referenced(table)
+    }
+
     fn has_table_function(&self, name: &str) -> bool {
         self.names.has_table_function(name)
     }
@@ -297,6 +311,10 @@ fn define(
             if let Some(alteration) = alteration {
                 write::alter(session, &table, alteration, turn, cx)?;
             }
+        }
+        Statement::CreateIndex { table, index, if_not_exists } => {
+            let what = (table.as_str(), &index);
+            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
         }
         Statement::Use { name } => {
             attach::use_schema(session, &name, cx)?;

@@ -18,7 +18,7 @@ fn table(id: u64, name: &str) -> RelationEntry {
             CheckDefinition { name: text("positive"), condition: "a > 0".to_owned() },
             CheckDefinition { name: None, condition: "a < 9".to_owned() },
         ],
-        keys: vec![KeyDefinition { columns: vec![1, 0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![1, 0], is_primary: true, index: None }],
         comment: text("a table"),
         on_commit: OnCommit::DeleteRows,
     };

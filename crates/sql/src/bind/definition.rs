@@ -142,16 +142,19 @@ impl<'a> Binder<'a> {
         let mut definition = TableDefinition { columns, ..TableDefinition::default() };
         for (index, column) in create.columns.iter().enumerate() {
             let span = self.span(column.name.span);
-            for option in &column.options {
+            let options = column.options.iter();
+            for option in options.filter(|it| !matches!(it.option, ColumnOption::ForeignKey(_))) {
                 let name = option.name.as_ref();
                 self.column_option(&mut definition, &schema, (index, name, &option.option), span)?;
             }
         }
         self.check_generated(&schema, &definition, create)?;
         let span = self.span(create.name.span());
-        for constraint in &create.constraints {
+        let constraints = create.constraints.iter();
+        for constraint in constraints.filter(|it| !matches!(it, TableConstraint::ForeignKey(_))) {
             self.constraint(&mut definition, &schema, constraint, span)?;
         }
+        self.foreign_keys(create, &schema, &mut definition)?;
         Ok((schema, definition))
     }
 
@@ -274,7 +277,6 @@ impl<'a> Binder<'a> {
                 definition.checks.push(check);
                 Ok(())
             }
-            TableConstraint::ForeignKey(_) => Err(unsupported("FOREIGN KEY", span)),
             other => Err(unsupported(format!("the constraint {other}"), span)),
         }
     }
@@ -301,7 +303,7 @@ impl<'a> Binder<'a> {
                 column.is_not_null |= is_primary;
             }
         }
-        definition.keys.push(KeyDefinition { columns, is_primary });
+        definition.keys.push(KeyDefinition { columns, is_primary, index: None });
         Ok(())
     }
 
@@ -320,7 +322,7 @@ impl<'a> Binder<'a> {
         Ok(CheckDefinition { name: name.map(|it| it.value.clone()), condition })
     }
 
-    fn scope_of(&self, schema: &Schema) -> Scope {
+    pub(super) fn scope_of(&self, schema: &Schema) -> Scope {
         let column = |it: &Field| self.column(it.name.clone(), it.data_type.clone());
         Scope::of_columns(schema.fields.iter().map(column).collect())
     }
@@ -415,6 +417,11 @@ impl<'a> Binder<'a> {
             }
             AlterTableOperation::AddConstraint { constraint, .. } => {
                 let mut definition = self.full_definition(target);
+                if let TableConstraint::ForeignKey(key) = constraint {
+                    let key = self.added_foreign_key(target, &definition, key)?;
+                    definition.foreign_keys.push(key);
+                    return Ok(Some(Alteration::Define { definition }));
+                }
                 self.constraint(&mut definition, target.schema(), constraint, target.span)?;
                 if definition.checks.len() > target.stored.definition.checks.len() {
                     return Err(unsupported("ADD CHECK", target.span));
@@ -494,6 +501,7 @@ impl<'a> Binder<'a> {
             return Err(Error::invalid_query(message).span(span));
         }
         self.check_unchecked(target, index, name)?;
+        self.check_unreferenced(target, index, name)?;
         Ok(Alteration::DropColumn { index })
     }
 
@@ -567,6 +575,7 @@ impl<'a> Binder<'a> {
         (name, data_type, using): (&'a Ident, &'a DataType, Option<&'a ast::Expr>),
     ) -> Result<Alteration> {
         self.check_unchecked(target, index, name)?;
+        self.check_unreferenced(target, index, name)?;
         if target.stored.definition.is_generated(index) {
             return Err(unsupported("another type of a generated column", self.span(name.span)));
         }

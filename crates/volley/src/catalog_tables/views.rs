@@ -53,7 +53,9 @@ const INFORMATION_VIEWS: [View; 4] = [
          constraint_name, database_name AS table_catalog, schema_name AS table_schema, table_name,
          unnest(constraint_column_names) AS column_name,
          unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
-         NULL::INTEGER AS position_in_unique_constraint
+         CASE WHEN constraint_type = 'FOREIGN KEY'
+             THEN unnest(range(1, len(constraint_column_names) + 1)) END::INTEGER
+             AS position_in_unique_constraint
          FROM duckdb_constraints()
          WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')",
     ),
@@ -68,11 +70,15 @@ const INFORMATION_VIEWS: [View; 4] = [
     (
         INFORMATION_SCHEMA,
         "referential_constraints",
-        "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
-         constraint_name, database_name AS unique_constraint_catalog,
-         schema_name AS unique_constraint_schema, NULL::VARCHAR AS unique_constraint_name,
+        "SELECT f.database_name AS constraint_catalog, f.schema_name AS constraint_schema,
+         f.constraint_name, k.database_name AS unique_constraint_catalog,
+         k.schema_name AS unique_constraint_schema, k.constraint_name AS unique_constraint_name,
          'NONE' AS match_option, 'NO ACTION' AS update_rule, 'NO ACTION' AS delete_rule
-         FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'",
+         FROM duckdb_constraints() f JOIN duckdb_constraints() k
+         ON f.database_name = k.database_name AND f.referenced_table = k.table_name
+             AND list_sort(f.referenced_column_names) = list_sort(k.constraint_column_names)
+         WHERE f.constraint_type = 'FOREIGN KEY'
+             AND k.constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
     ),
 ];
 
