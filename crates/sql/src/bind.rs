@@ -52,6 +52,7 @@ mod expr;
 mod operator;
 mod tuple;
 mod quantified;
+mod query_text;
 mod limit;
 mod star;
 mod columns;

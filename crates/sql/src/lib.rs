@@ -31,7 +31,7 @@ pub use create_text::{
 };
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
-pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
+pub use parse::{ChangesInWith, ParsedStatement, names_type, parse, sequences_of, split};
 pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{

@@ -1,6 +1,10 @@
 //! Files as streams of bytes.
 
-use crate::{json_array::ArrayElements, zstd_stream::ZstdStream};
+use crate::{
+    encoding::{Encoding, Transcoder},
+    json_array::ArrayElements,
+    zstd_stream::ZstdStream,
+};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use std::{
@@ -76,6 +80,19 @@ impl FileStream {
             Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw()))),
             Compression::Zstd => Input::Compressed(Box::new(ZstdStream::new(raw(), pool)?)),
         };
+        FileStream::begin(input, path)
+    }
+
+    /// As [`FileStream::new`], of text in another encoding, which is read as UTF-8.
+    pub fn transcoded(self, encoding: Encoding) -> Result<FileStream> {
+        if encoding == Encoding::Utf8 {
+            return Ok(self);
+        }
+        let path = self.path.clone();
+        FileStream::begin(Input::Compressed(Box::new(Transcoder::new(self, encoding))), path)
+    }
+
+    fn begin(input: Input, path: String) -> Result<FileStream> {
         let mut stream = FileStream::of(input, path);
         if stream.fill()?.starts_with(b"\xef\xbb\xbf") {
             stream.consume(3);

@@ -9,6 +9,8 @@ use crate::{
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
     profiles::Profiles,
+    file_contents::add_file_contents,
+    sniff_csv::add_sniff_csv,
     readers::{add_readers, file_options},
     session_state::SessionState,
     statement,
@@ -149,6 +151,8 @@ impl Session {
         cache_settings::begin(files.cache(), &pool);
         let tables = pool.child("tables");
         add_readers(&mut table_functions, &files, &tables);
+        add_file_contents(&mut table_functions, &files, &tables);
+        add_sniff_csv(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
         let databases = Arc::new(Databases::new(Arc::new(MemoryDatabase::new(&pool))));
         let spill = SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes);

@@ -3,7 +3,7 @@
 use crate::{
     Replacement, Replacements, ResultStream, Session, Settings, StatementInputs, access,
     attach::{self, Attachment},
-    cache_settings, copy, copy_from, explain, export, maintenance,
+    cache_settings, changes_in_with, copy, copy_from, explain, export, maintenance,
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
@@ -94,6 +94,16 @@ fn run_current(
     replacements: Option<Arc<dyn Replacements>>,
     constants: Arc<QueryConstants>,
 ) -> Result<Outcome> {
+    if let Some(parts) = parsed.changes_in_with()? {
+        return volley_sql::with_room(parsed.text().len(), || {
+            changes_in_with::run(session, &parts, &values, replacements, &constants)
+        })
+        .inspect_err(|it| {
+            if !it.kind().is_transient() {
+                session.catalog.abort();
+            }
+        });
+    }
     // A statement that changes a table begins with what others, which are at it, leave.
     let turn = match parsed.changed_table() {
         Some(name) => {
@@ -261,7 +271,7 @@ impl Catalog for RunningCatalog<'_> {
     }
 }
 
-fn execute(
+pub(crate) fn execute(
     session: &Session,
     statement: Statement,
     turn: Option<Turn>,

@@ -81,14 +81,7 @@ impl<'a> Binder<'a> {
     fn created_rows(&mut self, query: &'a ast::Query, create: &'a CreateTable) -> Result<Query> {
         let mut bound = self.query(query)?;
         let names = &create.columns;
-        let has_more = |it: &&ColumnDef| {
-            let is_untyped = match &it.data_type {
-                DataType::Unspecified => true,
-                DataType::Custom(name, _) => parse::dotted(name) == parse::NO_TYPE,
-                _ => false,
-            };
-            !is_untyped || !it.options.is_empty()
-        };
+        let has_more = |it: &&ColumnDef| !is_untyped(it) || !it.options.is_empty();
         if let Some(column) = names.iter().find(has_more) {
             let span = self.span(column.name.span);
             return Err(unsupported("types and constraints in CREATE TABLE AS", span));
@@ -133,11 +126,15 @@ impl<'a> Binder<'a> {
     fn defined(&self, create: &'a CreateTable) -> Result<(Schema, TableDefinition)> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for column in &create.columns {
-            let (data_type, named_types) = self.column_type(column)?;
+            let (data_type, named_types) = match is_untyped(column) {
+                true => (Type::Unknown, Vec::new()),
+                false => self.column_type(column)?,
+            };
             fields.push(Field::new(column.name.value.clone(), data_type));
             columns.push(ColumnDefinition { named_types, ..ColumnDefinition::default() });
         }
         check_names(fields.iter().map(|it| it.name.as_str()))?;
+        self.add_generated_types(create, &mut fields)?;
         let schema = Schema::new(fields);
         let mut definition = TableDefinition { columns, ..TableDefinition::default() };
         for (index, column) in create.columns.iter().enumerate() {
@@ -156,6 +153,27 @@ impl<'a> Binder<'a> {
         }
         self.foreign_keys(create, &schema, &mut definition)?;
         Ok((schema, definition))
+    }
+
+    /// Sets the types of generated columns that are written without one: those of their expressions.
+    fn add_generated_types(&self, create: &CreateTable, fields: &mut [Field]) -> Result<()> {
+        let columns = fields.iter().zip(&create.columns);
+        let plain = columns.filter(|it| generation_of(it.1).is_none()).map(|it| it.0.clone());
+        let plain = Schema::new(plain.collect());
+        for (field, column) in fields.iter_mut().zip(&create.columns) {
+            if !is_untyped(column) {
+                continue;
+            }
+            let span = self.span(column.name.span);
+            let Some(written) = generation_of(column) else {
+                let message = format!("a column needs a type: {}", field.name);
+                return Err(Error::invalid_query(message).span(span));
+            };
+            let (text, scope) = (written.to_string(), self.scope_of(&plain));
+            let bound = self.generated_expr(&text, scope, &Type::Unknown, span)?;
+            field.data_type = known(&bound.data_type);
+        }
+        Ok(())
     }
 
     /// The type of a column to be made, with its collation, and the types made by CREATE TYPE that
@@ -592,6 +610,23 @@ impl<'a> Binder<'a> {
         let values = self.new_values(target, value)?;
         Ok(Alteration::Retype { index, data_type, named_types, values })
     }
+}
+
+/// Whether a column is written without a type.
+fn is_untyped(column: &ColumnDef) -> bool {
+    match &column.data_type {
+        DataType::Unspecified => true,
+        DataType::Custom(name, _) => parse::dotted(name) == parse::NO_TYPE,
+        _ => false,
+    }
+}
+
+/// The expression of a generated column.
+fn generation_of(column: &ColumnDef) -> Option<&ast::Expr> {
+    column.options.iter().find_map(|it| match &it.option {
+        ColumnOption::Generated { generation_expr, .. } => generation_expr.as_ref(),
+        _ => None,
+    })
 }
 
 /// The name of a temporary table or view, with its schema.

@@ -3,6 +3,7 @@
 //! `pg_catalog` has what tools for PostgreSQL read (PostgreSQL manual, chapter "System Catalogs"),
 //! with the columns that have a meaning here, and constants for others that tools name.
 
+use super::all_types::{self, TEST_ALL_TYPES};
 use volley_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
 use volley_sql::{MacroDefinition, MacroParameter};
 
@@ -342,6 +343,10 @@ pub(crate) fn macro_called(name: &str) -> Option<MacroDefinition> {
         Some((schema, name)) if schema.eq_ignore_ascii_case(PG_CATALOG) => name,
         _ => name,
     };
+    if name.eq_ignore_ascii_case(TEST_ALL_TYPES) {
+        let body = all_types::query();
+        return Some(MacroDefinition { parameters: Vec::new(), body, is_table: true });
+    }
     let (_, parameters, body) = MACROS.iter().find(|it| it.0.eq_ignore_ascii_case(name))?;
     let parameter = |text: &&str| {
         let (name, default) = match text.split_once(" := ") {
