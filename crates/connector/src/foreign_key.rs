@@ -1,13 +1,13 @@
-//! FOREIGN KEY: the rows that a statement wrote have keys of the referenced table, and the rows that
-//! it removed or changed are referenced by none.
+//! FOREIGN KEY: the rows that a statement wrote have keys of the referenced table, and the rows
+//! that it removed or changed are referenced by none.
 //!
 //! ```text
 //! written rows ── keys not null ──> each is in the referenced table, after the change
 //! old rows ── keys that no written row has ──> none is in a table with a foreign key
 //! ```
 //!
-//! Both are looked up in the rows that the transaction sees. What another transaction commits at the
-//! same time is found at the commit, by hashes of these keys.
+//! Both are looked up in the rows that the transaction sees. What another transaction commits at
+//! the same time is found at the commit, by hashes of these keys.
 
 use crate::{
     CatalogSnapshot, ForeignKeyDefinition, KeyDefinition, NewKeys, TableEntry, TableId,

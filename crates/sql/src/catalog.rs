@@ -71,8 +71,8 @@ pub trait Catalog {
         Ok(())
     }
 
-    /// The database, in lower case, that a new table called `name` would be in; `None` where that is
-    /// not known.
+    /// The database, in lower case, that a new table called `name` would be in; `None` where that
+    /// is not known.
     fn database_of_new(&self, _name: &str) -> Option<String> {
         None
     }

@@ -15,6 +15,8 @@ pub enum ExplainForm {
     Plan,
     /// The plan cut into the fragments that tasks run.
     Distributed,
+    /// The tables that are read and written.
+    Io,
     /// The plan, after it ran, with what happened.
     Analyze,
 }

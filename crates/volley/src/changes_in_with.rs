@@ -1,5 +1,5 @@
-//! Statements whose WITH changes rows: the parts run one after the other, each sees what those before
-//! it changed, and all of them are one transaction.
+//! Statements whose WITH changes rows: the parts run one after the other, each sees what those
+//! before it changed, and all of them are one transaction.
 
 use crate::{
     Outcome, Replacement, Replacements, Session,
@@ -91,7 +91,7 @@ fn run_part(
 /// The number of rows that a change without RETURNING wrote.
 fn counted(rows: u64) -> Result<(Schema, Vec<Batch>)> {
     let rows = Value::BigInt(i64::try_from(rows).unwrap_or(i64::MAX));
-    let column = Vector::from_values(Type::BigInt, &[rows])?;
+    let column = Vector::from_values(Type::BigInt, &[rows]);
     let schema = Schema::new(vec![Field::new(COUNT, Type::BigInt)]);
     Ok((schema, vec![Batch::new(vec![column], 1)]))
 }

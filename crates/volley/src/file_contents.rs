@@ -26,7 +26,8 @@ enum Content {
     Blob,
 }
 
-/// Adds the functions to those of a session, whose names come first. Contents are charged to `pool`.
+/// Adds the functions to those of a session, whose names come first. Contents are charged to
+/// `pool`.
 pub(crate) fn add_file_contents(
     functions: &mut BTreeMap<String, TableFunction>,
     files: &FileSystems,

@@ -67,6 +67,7 @@ mod copy;
 mod text_table;
 mod copy_from;
 mod explain;
+mod explain_io;
 mod profiles;
 mod result;
 mod memory;

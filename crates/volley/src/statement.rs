@@ -322,10 +322,6 @@ fn define(
                 write::alter(session, &table, alteration, turn, cx)?;
             }
         }
-        Statement::CreateIndex { table, index, if_not_exists } => {
-            let what = (table.as_str(), &index);
-            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
-        }
         Statement::Use { name } => {
             attach::use_schema(session, &name, cx)?;
         }
@@ -378,6 +374,10 @@ fn define(
             let drop =
                 |name: &String| session.catalog.drop_object(&cx.catalog, (kind, name), if_exists);
             names.iter().try_for_each(drop)?;
+        }
+        Statement::CreateIndex { table, index, if_not_exists } => {
+            let what = (table.as_str(), &index);
+            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
         }
         other => return execute_in_session(session, other, cx),
     }

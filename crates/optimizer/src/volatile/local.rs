@@ -21,7 +21,7 @@ pub(super) fn share_in_node(plan: &mut Plan, ids: &ColumnIds) {
     }
 }
 
-/// The conjuncts, of which those with copies of one call are one.
+/// The conjuncts; those with copies of one call are joined by AND.
 fn shared_conditions(conditions: Vec<Expr>, ids: &ColumnIds) -> Vec<Expr> {
     let mut groups: Vec<(HashSet<Occurrence>, Vec<Expr>)> = Vec::new();
     for condition in conditions {

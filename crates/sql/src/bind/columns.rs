@@ -261,7 +261,8 @@ pub(super) fn choice_name(item: &Item<'_>, written: &ast::Expr, column: Option<&
     }
 }
 
-/// An alias such as `x_\1`, with what the groups of the pattern of COLUMNS match in a column's name.
+/// An alias such as `x_\1`, with what the groups of the pattern of COLUMNS match in the name of a
+/// column.
 fn numbered_name(alias: &str, written: &ast::Expr, column: &str) -> Option<String> {
     let is_number = |it: (usize, &str)| {
         alias[it.0 + 1..].starts_with(|digit: char| digit.is_ascii_digit())

@@ -155,7 +155,8 @@ impl<'a> Binder<'a> {
         Ok((schema, definition))
     }
 
-    /// Sets the types of generated columns that are written without one: those of their expressions.
+    /// Sets the types of generated columns that are written without one: those of their
+    /// expressions.
     fn add_generated_types(&self, create: &CreateTable, fields: &mut [Field]) -> Result<()> {
         let columns = fields.iter().zip(&create.columns);
         let plain = columns.filter(|it| generation_of(it.1).is_none()).map(|it| it.0.clone());

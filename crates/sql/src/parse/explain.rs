@@ -7,6 +7,7 @@
 //! EXPLAIN (TYPE VALIDATE) statement                 whether it can be bound
 //! EXPLAIN (TYPE DISTRIBUTED) statement              the fragments of the plan
 //! EXPLAIN (DISTRIBUTED) statement                   the same
+//! EXPLAIN (TYPE IO) statement                       the tables that it reads and writes
 //! ```
 
 use super::command::Parsed;
@@ -26,6 +27,8 @@ pub(super) struct ExplainOptions {
     pub(super) validates: bool,
     /// DISTRIBUTED.
     pub(super) distributed: bool,
+    /// TYPE IO.
+    pub(super) io: bool,
     /// FORMAT.
     pub(super) format: ExplainFormat,
 }
@@ -78,16 +81,14 @@ fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
         ("TYPE", "VALIDATE") => options.validates = true,
         ("TYPE", "DISTRIBUTED") => options.distributed = true,
         ("TYPE", "LOGICAL") => {}
-        ("TYPE", "IO") => {
-            return refused("is not supported; EXPLAIN shows the tables that are read");
-        }
+        ("TYPE", "IO") => options.io = true,
         ("FORMAT", "TEXT") => options.format = ExplainFormat::Text,
         ("FORMAT", "JSON") => options.format = ExplainFormat::Json,
         ("FORMAT", "HTML") => options.format = ExplainFormat::Html,
         ("FORMAT", "DOT" | "GRAPHVIZ") => options.format = ExplainFormat::Dot,
         ("FORMAT", "SVG") => options.format = ExplainFormat::Svg,
         ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
-        ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED or VALIDATE", token),
+        ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED, IO or VALIDATE", token),
         ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
         _ => return parser.expected("ANALYZE, DISTRIBUTED, TYPE or FORMAT", token),
     }

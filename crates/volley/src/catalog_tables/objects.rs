@@ -270,8 +270,8 @@ impl Constraint<'_> {
     }
 }
 
-/// Keys, then foreign keys, then checks, then columns that are not null. `referenced`: the tables of
-/// the foreign keys.
+/// Keys, then foreign keys, then checks, then columns that are not null. `referenced`: the tables
+/// of the foreign keys.
 pub(super) fn constraints_of<'r>(
     table: &TableEntry,
     referenced: &'r [ReferencedName],

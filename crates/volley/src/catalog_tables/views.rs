@@ -50,15 +50,15 @@ const INFORMATION_VIEWS: [View; 4] = [
     (
         INFORMATION_SCHEMA,
         "key_column_usage",
-        "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
-         constraint_name, database_name AS table_catalog, schema_name AS table_schema, table_name,
-         unnest(constraint_column_names) AS column_name,
-         unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
-         CASE WHEN constraint_type = 'FOREIGN KEY'
-             THEN unnest(range(1, len(constraint_column_names) + 1)) END::INTEGER
-             AS position_in_unique_constraint
-         FROM duckdb_constraints()
-         WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')",
+        "SELECT * EXCLUDE (constraint_type), CASE constraint_type WHEN 'FOREIGN KEY'
+             THEN ordinal_position END::INTEGER AS position_in_unique_constraint
+         FROM (SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
+             constraint_name, database_name AS table_catalog, schema_name AS table_schema,
+             table_name, unnest(constraint_column_names) AS column_name,
+             unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
+             constraint_type
+             FROM duckdb_constraints()
+             WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY'))",
     ),
     (
         INFORMATION_SCHEMA,
