@@ -169,9 +169,9 @@ impl MemoryTable {
                 by_batch.entry(batch).and_modify(|it| it.union(&rows)).or_insert(rows);
             }
         }
-        let batches = by_batch.iter().filter_map(|(batch, rows)| {
-            Some(self.batches().get(*batch)?.batch().select(rows))
-        });
+        let batches = by_batch
+            .iter()
+            .filter_map(|(batch, rows)| Some(self.batches().get(*batch)?.batch().select(rows)));
         Ok(batches.collect())
     }
 

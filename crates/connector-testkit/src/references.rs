@@ -31,8 +31,7 @@ fn primary_key() -> TableDefinition {
 
 /// A foreign key of the second column to the first one of `table`.
 fn referencing(table: Option<TableId>) -> TableDefinition {
-    let key =
-        ForeignKeyDefinition { name: None, columns: vec![1], table, referenced: vec![0] };
+    let key = ForeignKeyDefinition { name: None, columns: vec![1], table, referenced: vec![0] };
     TableDefinition { foreign_keys: vec![key], ..primary_key() }
 }
 

@@ -9,9 +9,7 @@
 //! Both are looked up in the rows that the transaction sees. What another transaction commits at
 //! the same time is found at the commit, by hashes of these keys.
 
-use crate::{
-    CatalogSnapshot, ForeignKeyDefinition, KeyDefinition, NewKeys, TableEntry, TableId,
-};
+use crate::{CatalogSnapshot, ForeignKeyDefinition, KeyDefinition, NewKeys, TableEntry, TableId};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_memory::Pool;

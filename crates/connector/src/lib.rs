@@ -43,8 +43,8 @@ pub use bounds::{Bounds, are_apart, compare_values, is_ordered};
 pub use cancel_check::check_at_row;
 pub use catalog_snapshot::{
     CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
-    Reference, ReferencedName, RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry,
-    TableId, TypeEntry, ViewEntry, keys_of_either, set_or_remove,
+    Reference, ReferencedName, RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry,
+    SequenceId, TableEntry, TableId, TypeEntry, ViewEntry, keys_of_either, set_or_remove,
 };
 pub use change_collector::ChangeCollector;
 pub use conditions::{Bounding, Conditions};

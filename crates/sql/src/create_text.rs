@@ -5,8 +5,8 @@
 use crate::{Dialect, dialect::RESERVED};
 use sqlparser::tokenizer::Token;
 use volley_connector::{
-    CatalogSnapshot, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart, MacroEntry,
-    OnCommit, ReferencedName, SequenceEntry, TableDefinition, TypeEntry,
+    CatalogSnapshot, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    MacroEntry, OnCommit, ReferencedName, SequenceEntry, TableDefinition, TypeEntry,
 };
 use volley_types::{Field, Schema};
 

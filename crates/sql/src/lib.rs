@@ -25,9 +25,9 @@ pub mod build;
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};
 pub use create_text::{
-    create_index_text, create_macro_text, create_sequence_text, create_table_text, create_type_text,
-    create_view_text, foreign_key_text, index_part_texts,
-    qualified_name, quoted_name, quoted_text,
+    create_index_text, create_macro_text, create_sequence_text, create_table_text,
+    create_type_text, create_view_text, foreign_key_text, index_part_texts, qualified_name,
+    quoted_name, quoted_text,
 };
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;

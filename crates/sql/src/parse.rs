@@ -291,7 +291,8 @@ impl ParsedStatement {
         match &self.command {
             Command::Sql(statement) => match &**statement {
                 Statement::Query(query) => {
-                    changed_by(statement).is_none() && !query.with.as_ref().is_some_and(changes::changes)
+                    changed_by(statement).is_none()
+                        && !query.with.as_ref().is_some_and(changes::changes)
                 }
                 _ => false,
             },

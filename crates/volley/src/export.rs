@@ -290,9 +290,7 @@ type LaterKey<'a> = (&'a SchemaSnapshot, &'a TableEntry, usize);
 
 /// The tables, those that foreign keys reference first, and the foreign keys that no such order
 /// allows.
-fn ordered_tables(
-    catalog: &CatalogSnapshot,
-) -> (Vec<InSchema<'_, TableEntry>>, Vec<LaterKey<'_>>) {
+fn ordered_tables(catalog: &CatalogSnapshot) -> (Vec<InSchema<'_, TableEntry>>, Vec<LaterKey<'_>>) {
     let mut left: Vec<InSchema<'_, TableEntry>> = tables(catalog).collect();
     let (mut ordered, mut later) = (Vec::with_capacity(left.len()), Vec::new());
     while !left.is_empty() {

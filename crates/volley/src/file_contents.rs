@@ -70,9 +70,7 @@ fn schema_of(content: Content) -> Schema {
 /// gives none.
 fn found(files: &FileSystems, call: &TableCall<'_>) -> Result<Vec<String>> {
     call.expect_arguments(1)?;
-    let misfit = || {
-        Error::invalid_query(format!("{} takes a path, or a list of paths", call.name))
-    };
+    let misfit = || Error::invalid_query(format!("{} takes a path, or a list of paths", call.name));
     let paths: Vec<String> = match call.arguments {
         [TableArgument::Value(Value::Varchar(path), _)] => vec![path.as_ref().to_owned()],
         [TableArgument::Value(Value::Array(paths), _)] => {
@@ -98,7 +96,8 @@ fn found(files: &FileSystems, call: &TableCall<'_>) -> Result<Vec<String>> {
 fn is_missing(error: &Error) -> bool {
     use std::error::Error as _;
     let source = error.source().and_then(|it| it.downcast_ref::<std::io::Error>());
-    error.kind() == ErrorKind::Io && source.is_some_and(|it| it.kind() == std::io::ErrorKind::NotFound)
+    error.kind() == ErrorKind::Io
+        && source.is_some_and(|it| it.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// A row per file.
@@ -199,7 +198,8 @@ impl ContentSource {
             false => Value::Null,
             true => {
                 // The bytes, and the value made of them.
-                self.charge.resize(usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(2))?;
+                self.charge
+                    .resize(usize::try_from(size).unwrap_or(usize::MAX).saturating_mul(2))?;
                 let bytes = file.read(0..size)?;
                 match self.table.content {
                     Content::Blob => Value::Varbinary(bytes.as_ref().into()),

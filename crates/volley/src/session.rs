@@ -6,13 +6,13 @@ use crate::{
     cache_settings,
     catalog::SessionHost,
     catalog_tables::information_schema,
+    file_contents::add_file_contents,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared},
     profiles::Profiles,
-    file_contents::add_file_contents,
-    sniff_csv::add_sniff_csv,
     readers::{add_readers, file_options},
     session_state::SessionState,
+    sniff_csv::add_sniff_csv,
     statement,
 };
 use arrow_array::RecordBatch;

@@ -114,9 +114,8 @@ impl Found {
         let prompt = self.prompt(path, given);
         let text = |it: &str| Value::text(if it.is_empty() { "(empty)" } else { it });
         let optional = |it: Option<String>| it.map_or(Value::Null, Value::text);
-        let column = |(name, of): (String, String)| {
-            Value::Row([Value::text(name), Value::text(of)].into())
-        };
+        let column =
+            |(name, of): (String, String)| Value::Row([Value::text(name), Value::text(of)].into());
         vec![
             text(&self.delimiter),
             text(&self.quote),

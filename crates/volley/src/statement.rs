@@ -12,9 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
-use volley_connector::{
-    ReferencedName, SinkFactory, Table, TableArguments, ViewEntry, WriteKind,
-};
+use volley_connector::{ReferencedName, SinkFactory, Table, TableArguments, ViewEntry, WriteKind};
 use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;

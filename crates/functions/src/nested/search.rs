@@ -88,9 +88,7 @@ fn add_position(registry: &mut Registry, name: &str, doc: &FunctionDoc) {
     registry.simple(
         name,
         doc.clone(),
-        |array: ArrayView<Equatable<0>>, x: Option<EquatableValue<0>>| {
-            position_from_one(&array, x)
-        },
+        |array: ArrayView<Equatable<0>>, x: Option<EquatableValue<0>>| position_from_one(&array, x),
     );
 }
 

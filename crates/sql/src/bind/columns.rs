@@ -12,8 +12,8 @@ use super::{
 use crate::parse::UNPACKED;
 use regex::Regex;
 use sqlparser::ast::{
-    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, IdentWithAlias, LambdaFunction,
-    OneOrManyWithParens, Spanned, Value as Literal,
+    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, IdentWithAlias,
+    LambdaFunction, OneOrManyWithParens, Spanned, Value as Literal,
 };
 use std::ops::ControlFlow;
 use volley_error::{Error, Result, Span};
@@ -264,9 +264,8 @@ pub(super) fn choice_name(item: &Item<'_>, written: &ast::Expr, column: Option<&
 /// An alias such as `x_\1`, with what the groups of the pattern of COLUMNS match in the name of a
 /// column.
 fn numbered_name(alias: &str, written: &ast::Expr, column: &str) -> Option<String> {
-    let is_number = |it: (usize, &str)| {
-        alias[it.0 + 1..].starts_with(|digit: char| digit.is_ascii_digit())
-    };
+    let is_number =
+        |it: (usize, &str)| alias[it.0 + 1..].starts_with(|digit: char| digit.is_ascii_digit());
     if !alias.match_indices('\\').any(is_number) {
         return None;
     }
@@ -276,11 +275,8 @@ fn numbered_name(alias: &str, written: &ast::Expr, column: &str) -> Option<Strin
         {
             match &call.args {
                 FunctionArguments::List(list) => match list.args.as_slice() {
-                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] => {
-                        text_of(pattern).map_or(ControlFlow::Continue(()), |it| {
-                            ControlFlow::Break(it.to_owned())
-                        })
-                    }
+                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] => text_of(pattern)
+                        .map_or(ControlFlow::Continue(()), |it| ControlFlow::Break(it.to_owned())),
                     _ => ControlFlow::Continue(()),
                 },
                 _ => ControlFlow::Continue(()),

@@ -71,7 +71,8 @@ impl<'a> Binder<'a> {
             [] => Err(misfit()),
             [name] => self.table(name, span),
             names => {
-                let froms: Vec<String> = names.iter().map(|it| format!("FROM {}", dotted(it))).collect();
+                let froms: Vec<String> =
+                    names.iter().map(|it| format!("FROM {}", dotted(it))).collect();
                 let union = if by_name { " UNION ALL BY NAME " } else { " UNION ALL " };
                 self.bound_text(&froms.join(union), span)
             }

@@ -277,7 +277,9 @@ impl<'a> Binder<'a> {
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     let starred = match kind {
-                        SelectItemQualifiedWildcardKind::ObjectName(name) => self.named_star(name)?,
+                        SelectItemQualifiedWildcardKind::ObjectName(name) => {
+                            self.named_star(name)?
+                        }
                         SelectItemQualifiedWildcardKind::Expr(row) => Starred::Row(self.expr(row)?),
                     };
                     self.wildcard(&starred, options, &mut items)?;

@@ -20,7 +20,8 @@ pub(super) fn with_calls_of_tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithS
         });
         let is_called = || {
             let after = tokens.get(index + 1..).unwrap_or_default().iter();
-            let mut after = after.skip_while(|it| matches!(it.token, Token::Word(_) | Token::Period));
+            let mut after =
+                after.skip_while(|it| matches!(it.token, Token::Word(_) | Token::Period));
             after.next().is_some_and(|it| it.token == Token::LParen)
         };
         if begins && is_word(token, Keyword::CALL) && is_called() {

@@ -290,14 +290,16 @@ pub(super) fn constraints_of<'r>(
         let (name, expression, referenced) = (None, None, None);
         all.push(Constraint { kind, suffix, name, text, expression, columns, referenced });
     }
-    all.extend(definition.foreign_keys.iter().zip(referenced).map(|(key, referenced)| Constraint {
-        kind: "FOREIGN KEY",
-        suffix: "fkey",
-        name: key.name.clone(),
-        text: foreign_key_text(&table.columns, key, referenced),
-        expression: None,
-        columns: key.columns.clone(),
-        referenced: Some(referenced),
+    all.extend(definition.foreign_keys.iter().zip(referenced).map(|(key, referenced)| {
+        Constraint {
+            kind: "FOREIGN KEY",
+            suffix: "fkey",
+            name: key.name.clone(),
+            text: foreign_key_text(&table.columns, key, referenced),
+            expression: None,
+            columns: key.columns.clone(),
+            referenced: Some(referenced),
+        }
     }));
     all.extend(definition.checks.iter().map(|check| Constraint {
         kind: "CHECK",
