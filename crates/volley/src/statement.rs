@@ -303,6 +303,11 @@ pub(crate) fn execute(
             export::import(session, &folder, cx.constants.now_micros)?;
             Ok(Outcome::Done(None))
         }
+        Statement::CreateIndex { table, index, if_not_exists } => {
+            let what = (table.as_str(), &index);
+            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
+            Ok(Outcome::Done(None))
+        }
         other => define(session, other, turn, cx),
     }
 }
@@ -372,10 +377,6 @@ fn define(
             let drop =
                 |name: &String| session.catalog.drop_object(&cx.catalog, (kind, name), if_exists);
             names.iter().try_for_each(drop)?;
-        }
-        Statement::CreateIndex { table, index, if_not_exists } => {
-            let what = (table.as_str(), &index);
-            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
         }
         other => return execute_in_session(session, other, cx),
     }
