@@ -6,7 +6,7 @@ use sqlparser::{
     tokenizer::{Token, TokenWithSpan},
 };
 
-/// Rewrites statements that begin with CALL, also behind EXPLAIN and PREPARE ... AS.
+/// Rewrites statements that begin with CALL, also behind EXPLAIN.
 pub(super) fn with_calls_of_tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     if !tokens.iter().any(|it| is_word(it, Keyword::CALL)) {
         return tokens;
