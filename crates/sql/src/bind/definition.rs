@@ -515,7 +515,8 @@ impl<'a> Binder<'a> {
             let message = format!("cannot drop the last column of a table: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }
-        if target.stored.definition.keys.iter().any(|it| it.columns.contains(&index)) {
+        let mut keys = target.stored.definition.keys.iter().filter(|it| it.index.is_none());
+        if keys.any(|it| it.columns.contains(&index)) {
             let message = format!("column is part of a key: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }

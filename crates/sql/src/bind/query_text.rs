@@ -1,7 +1,7 @@
 //! `query('SELECT ...')` and `query_table(['a', 'b'])` in FROM: what a text says.
 
 use super::{Binder, Bound};
-use crate::{Home, create_text::quoted_name};
+use crate::{Home, create_text::quoted_name, parse};
 use sqlparser::ast::TableFunctionArgs;
 use volley_connector::{TableArgument, TableArguments};
 use volley_error::{Error, Result, Span};
@@ -32,8 +32,10 @@ impl<'a> Binder<'a> {
 
     fn query_of(&mut self, arguments: &TableArguments, span: Option<Span>) -> Result<Bound> {
         match (arguments.arguments.as_slice(), arguments.options.as_slice()) {
-            ([TableArgument::Value(Value::Varchar(text), _)], []) => self.bound_text(text, span),
-            _ => Err(Error::invalid_query("query takes the text of a query").span(span)),
+            ([TableArgument::Value(Value::Varchar(text), _)], []) if is_one_query(text, span)? => {
+                self.bound_text(text, span)
+            }
+            _ => Err(Error::invalid_query("query takes the text of one query").span(span)),
         }
     }
 
@@ -85,6 +87,12 @@ impl<'a> Binder<'a> {
         let dialect = self.shared.settings.dialect;
         self.view(&name, text, (dialect, &Home::default()), span)
     }
+}
+
+/// Whether a text is a query that changes no table, and nothing else.
+fn is_one_query(text: &str, span: Option<Span>) -> Result<bool> {
+    let statements = parse::parse(text).map_err(|it| it.span(span))?;
+    Ok(matches!(statements.as_slice(), [one] if one.is_query()))
 }
 
 /// The parts of a name, in quotes where they need them.
