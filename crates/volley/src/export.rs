@@ -321,7 +321,9 @@ fn added_key_text(
     let referenced = catalog.referenced_names(table.id);
     let key = table.definition.foreign_keys.get(position).zip(referenced.get(position));
     let text = key.map_or_else(String::new, |it| foreign_key_text(&table.columns, it.0, it.1));
-    format!("ALTER TABLE {} ADD {text}", object_name(schema, &table.name))
+    let name = key.and_then(|it| it.0.name.as_deref());
+    let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted_name(it)));
+    format!("ALTER TABLE {} ADD {name}{text}", object_name(schema, &table.name))
 }
 
 /// The views, those that others may read first. A text may read the view whose name is a word of
