@@ -531,6 +531,7 @@ impl<'a> Binder<'a> {
         if index < others.len() {
             others.fields.remove(index);
         }
+        self.check_not_in_index(target, (&others, name))?;
         for check in &target.stored.definition.checks {
             if self.stored_condition(&check.condition, self.scope_of(&others), None).is_err() {
                 let message =

@@ -256,6 +256,24 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Refuses to change a column without which an expression of an index cannot be bound.
+    pub(super) fn check_not_in_index(
+        &self,
+        target: &Target,
+        (others, name): (&Schema, &Ident),
+    ) -> Result<()> {
+        for part in target.stored.definition.indexes.iter().flat_map(|it| &it.parts) {
+            let IndexPart::Expression(text) = part else { continue };
+            let scope = self.scope_of(others);
+            if self.generated_expr(text, scope, &volley_types::Type::Unknown, None).is_err() {
+                let message = format!("column is part of an index, {text}: {}", name.value);
+                let error = Error::invalid_query(message).span(self.span(name.span));
+                return Err(error.hint("DROP INDEX removes the index"));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses to change a column that a foreign key or an index has.
     pub(super) fn check_unreferenced(
         &self,
@@ -270,10 +288,7 @@ impl<'a> Binder<'a> {
             let message = format!("column is part of a foreign key: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }
-        let has_expressions = definition.indexes.iter().flat_map(|it| &it.parts);
-        let mut has_expressions =
-            has_expressions.filter(|it| matches!(it, IndexPart::Expression(_)));
-        if definition.is_indexed(index) || has_expressions.next().is_some() {
+        if definition.is_indexed(index) {
             let error = Error::invalid_query(format!("column is part of an index: {}", name.value));
             return Err(error.span(span).hint("DROP INDEX removes the index"));
         }
