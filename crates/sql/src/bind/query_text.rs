@@ -91,7 +91,7 @@ impl<'a> Binder<'a> {
 
 /// Whether a text is a query that changes no table, and nothing else.
 fn is_one_query(text: &str, span: Option<Span>) -> Result<bool> {
-    let statements = parse::parse(text).map_err(|it| it.span(span))?;
+    let statements = parse(text).map_err(|it| it.span(span))?;
     Ok(matches!(statements.as_slice(), [one] if one.is_query()))
 }
 
