@@ -159,7 +159,7 @@ impl<'a> Binder<'a> {
             TableRef::Stored { database, .. } => Some(database),
             TableRef::External(_) => None,
         };
-        if own.database.as_ref() != database {
+        if own.database.is_some() && own.database.as_ref() != database {
             let message = format!("foreign key to a table of another database: {name}");
             return Err(Error::invalid_query(message).span(span));
         }
