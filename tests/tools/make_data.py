@@ -147,6 +147,10 @@ def texts():
     (DATA / "numbers.csv").write_text("a,b,c\n" + "".join(f"{i},{i * 0.5},row {i}\n" for i in range(100)))
     (DATA / "header_only.csv").write_text("a,b\n")
     (DATA / "crlf.csv").write_bytes(b"a,b\r\n1,x\r\n2,y\r\n")
+    (DATA / "characters").mkdir(exist_ok=True)
+    characters = "name,n\nöl,1\nß,2\n\xe9t\xe9,3\n"
+    (DATA / "characters" / "latin1.csv").write_bytes(characters.encode("latin-1"))
+    (DATA / "characters" / "utf16.csv").write_bytes((characters + "😀,4\n").encode("utf-16-le"))
     rows = [
         {"id": 1, "name": "Ada", "height": 1.65, "member": True},
         {"id": 2, "name": "Grace \"Amazing\" Hopper", "height": None, "member": True},

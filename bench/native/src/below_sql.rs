@@ -66,7 +66,7 @@ fn create(database: &NativeDatabase) -> Result<TableId> {
     let mut transaction = database.begin(Access::Any)?;
     let definition = TableDefinition {
         columns: vec![ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() }],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
         ..TableDefinition::default()
     };
     let fields = vec![Field::new("k", Type::BigInt), Field::new("t", Type::Varchar)];

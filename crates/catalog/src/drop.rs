@@ -34,6 +34,7 @@ impl SessionCatalog {
                 self.drop_type(catalog, (kind, name), if_exists)
             }
             DropKind::Sequence => self.drop_sequence(catalog, name, if_exists),
+            DropKind::Index => self.drop_index(catalog, name, if_exists),
             DropKind::Macro => match catalog.place_of_macro(name)? {
                 Some(place) => self.drop_in(&place, ObjectKind::Macro, last_part(name)),
                 None if if_exists => Ok(()),

@@ -20,6 +20,7 @@ mod transaction;
 mod session;
 mod define;
 mod drop;
+mod index;
 mod named_type;
 #[cfg(test)]
 mod tests;

@@ -132,6 +132,12 @@ impl StatementCatalog {
         Ok(found.map(|it| it.0))
     }
 
+    /// Where the index is that a name stands for.
+    pub(crate) fn place_of_index(&self, name: &str) -> Result<Option<SchemaPlace>> {
+        let found = self.find(name, |schema, key| schema.index(key).map(drop))?;
+        Ok(found.map(|it| it.0))
+    }
+
     /// The types made by CREATE TYPE, with their schemas.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
-use volley_connector::{Snapshot, Table, TableArguments, TableEntry, ViewEntry};
+use volley_connector::{ReferencedName, Snapshot, Table, TableArguments, TableEntry, ViewEntry};
 use volley_error::{Error, Result};
 use volley_logical::{ExternalTables, NamedTable, RowIds, TableRef, TableResolver};
 use volley_plan::TableHandle;
@@ -396,6 +396,23 @@ impl volley_sql::Catalog for StatementCatalog {
     fn home_of(&self, table: &TableRef) -> Option<Home> {
         let TableRef::Stored { database, .. } = table else { return None };
         Some(Home { database: database.clone(), schemas: vec![MAIN.to_owned()] })
+    }
+
+    fn database_of_new(&self, name: &str) -> Option<String> {
+        self.new_place(name).ok().map(|it| it.place.database)
+    }
+
+    fn referencing(&self, table: &TableRef) -> Option<String> {
+        let TableRef::Stored { database, table, .. } = table else { return None };
+        let snapshot = self.snapshot(database).ok()?;
+        let mut references = snapshot.catalog().references_to(*table);
+        references.find(|it| it.table.id != *table).map(|it| it.table.name.clone())
+    }
+
+    fn referenced(&self, table: &TableRef) -> Vec<ReferencedName> {
+        let TableRef::Stored { database, table, .. } = table else { return Vec::new() };
+        let snapshot = self.snapshot(database);
+        snapshot.map_or_else(|_| Vec::new(), |it| it.catalog().referenced_names(*table))
     }
 
     fn has_table_function(&self, name: &str) -> bool {

@@ -170,6 +170,20 @@ impl MemoryTable {
         Ok(batch)
     }
 
+    /// The rows that `updates` change, as they are.
+    pub(crate) fn rows_before(&self, updates: &[RowUpdates]) -> Result<Vec<Batch>> {
+        let mut by_batch: BTreeMap<usize, Rows> = BTreeMap::new();
+        for update in updates {
+            for (batch, rows) in self.rows_of(&update.ids)? {
+                by_batch.entry(batch).and_modify(|it| it.union(&rows)).or_insert(rows);
+            }
+        }
+        let batches = by_batch
+            .iter()
+            .filter_map(|(batch, rows)| Some(self.batches().get(*batch)?.batch().select(rows)));
+        Ok(batches.collect())
+    }
+
     fn check_not_null(&self, written: &[Batch]) -> Result<()> {
         for (index, field) in self.schema().fields.iter().enumerate() {
             let mut columns = written.iter().map(|it| it.column(index));
@@ -259,12 +273,7 @@ impl MemoryTable {
         let mut schema = self.schema().clone();
         schema.fields.remove(index);
         let mut definition = (**self.definition()).clone();
-        if index < definition.columns.len() {
-            definition.columns.remove(index);
-        }
-        for column in definition.keys.iter_mut().flat_map(|it| &mut it.columns) {
-            *column -= usize::from(*column > index);
-        }
+        definition.drop_column(index);
         let batches = self.batches().iter().map(|it| it.without_column(index)).collect();
         self.with_columns(schema, definition, batches)
     }

@@ -11,12 +11,14 @@
 //! the tables that it changed for its commit, so that the first one cannot lose its turn.
 
 mod define;
+mod foreign_key;
 mod merge;
 mod sequence;
 #[cfg(test)]
 mod tests;
 
 use crate::{MemoryTable, writer::MemoryWriter};
+use foreign_key::Before;
 use sequence::Numbers;
 use std::{
     any::Any,
@@ -197,7 +199,8 @@ impl Transaction for MemoryTransaction {
     }
 
     fn change(&mut self, table: TableId, changes: RowChanges) -> Result<Changed> {
-        self.replace(table, |it| it.change(changes))
+        let before = self.before(table, &changes)?;
+        self.replace(table, &before, |it| it.change(changes))
     }
 
     fn writer(
@@ -218,7 +221,8 @@ impl Transaction for MemoryTransaction {
         let inserts: &dyn Any = &**collector.inserts();
         let inserts = inserts.downcast_ref::<MemoryWriter>().ok_or_else(other)?;
         let (changes, _charge) = collector.take()?;
-        self.replace(table, |it| it.change_and_add(changes, inserts.take()))
+        let before = self.before(table, &changes)?;
+        self.replace(table, &before, |it| it.change_and_add(changes, inserts.take()))
     }
 
     fn mark(&self) -> Mark {
@@ -242,10 +246,16 @@ impl Transaction for MemoryTransaction {
 }
 
 impl MemoryTransaction {
+    /// What foreign keys need to know of the changes of a table before they are made.
+    fn before(&self, table: TableId, changes: &RowChanges) -> Result<Before> {
+        Before::of(&self.state.catalog, table, &self.state.version(table)?.table, changes)
+    }
+
     /// Puts the next version of a table in its place.
     fn replace(
         &mut self,
         table: TableId,
+        before: &Before,
         next: impl FnOnce(&MemoryTable) -> Result<(MemoryTable, Changed)>,
     ) -> Result<Changed> {
         if self.turn.as_ref().is_some_and(|it| it.table != table) {
@@ -255,6 +265,7 @@ impl MemoryTransaction {
         let mut state = (*self.state).clone();
         let version = Version { number: self.shared.next_number(), table: Arc::new(next) };
         state.tables.insert(table, version);
+        before.check(&state, table, &changed)?;
         self.state = Arc::new(state);
         Ok(changed)
     }

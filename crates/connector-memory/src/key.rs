@@ -67,25 +67,39 @@ pub(crate) fn conflicts(
     pool: &Pool,
 ) -> Result<Rows> {
     let mut new = NewKeys::new(key, schema, new, pool)?;
-    if new.has_keys() {
-        let least_rows = new.rows().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
-        for (index, batch) in stored.iter().enumerate() {
-            check_cancelled()?;
-            let rows = batch.batch().project(&key.columns);
-            let replaced = replaced.get(&index);
-            let counts = |row: usize| {
-                batch.live().is_none_or(|it| it.contains(row))
-                    && replaced.is_none_or(|it| !it.contains(row))
-            };
-            let index = match least_rows <= rows.rows() {
-                true => batch.key_index(&key.columns, || KeyIndex::new(&rows, pool))?,
-                false => None,
-            };
-            match index {
-                Some(index) => new.find_by_index(&index, &rows, counts)?,
-                None => new.find_in(&rows, counts)?,
-            }
+    find_keys(&mut new, &key.columns, stored, replaced, pool)?;
+    Ok(new.found())
+}
+
+/// Marks the keys that rows of `stored` have in `columns`, where those in `replaced` (by batch) do
+/// not count.
+pub(crate) fn find_keys(
+    keys: &mut NewKeys,
+    columns: &[usize],
+    stored: &[StoredBatch],
+    replaced: &BTreeMap<usize, Rows>,
+    pool: &Pool,
+) -> Result<()> {
+    if !keys.has_keys() {
+        return Ok(());
+    }
+    let least_rows = keys.rows().saturating_mul(ROWS_PER_LOOKUP).max(INDEXED_ROWS_MIN);
+    for (index, batch) in stored.iter().enumerate() {
+        check_cancelled()?;
+        let rows = batch.batch().project(columns);
+        let replaced = replaced.get(&index);
+        let counts = |row: usize| {
+            batch.live().is_none_or(|it| it.contains(row))
+                && replaced.is_none_or(|it| !it.contains(row))
+        };
+        let index = match least_rows <= rows.rows() {
+            true => batch.key_index(columns, || KeyIndex::new(&rows, pool))?,
+            false => None,
+        };
+        match index {
+            Some(index) => keys.find_by_index(&index, &rows, counts)?,
+            None => keys.find_in(&rows, counts)?,
         }
     }
-    Ok(new.found())
+    Ok(())
 }

@@ -97,7 +97,7 @@ fn keys_and_nulls_are_checked() {
     let pool = Pool::root("test", None);
     let definition = TableDefinition {
         columns: vec![ColumnDefinition { is_not_null: true, ..Default::default() }],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
         ..TableDefinition::default()
     };
     let old = table(&[Some(1), Some(2), Some(3)], &pool).with_definition(Arc::new(definition));
@@ -155,7 +155,7 @@ fn of_updates_of_one_row_the_last_counts() {
 fn keys_are_looked_for_in_batches_of_every_size() {
     let pool = Pool::root("test", None);
     let definition = |columns: Vec<usize>| TableDefinition {
-        keys: vec![KeyDefinition { columns, is_primary: false }],
+        keys: vec![KeyDefinition { columns, is_primary: false, index: None }],
         ..TableDefinition::default()
     };
     // Nulls are equal to nothing.
@@ -206,7 +206,7 @@ fn a_change_that_is_stopped_leaves_the_table_as_it_was() {
     let plain = MemoryTable::new("t", schema, parts, &pool).unwrap();
     let definition = TableDefinition {
         columns: vec![ColumnDefinition { is_not_null: true, ..Default::default() }],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
         ..TableDefinition::default()
     };
     let asked = stop_everywhere(&plain, &pool, || plain.promising(definition.clone()));

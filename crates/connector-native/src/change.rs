@@ -1,6 +1,7 @@
 //! Changes of rows.
 
 use crate::{
+    foreign_key,
     key::UniqueCheck,
     writer::{WrittenPart, lazy_rows},
 };
@@ -110,6 +111,7 @@ fn apply_parts(
         key_budget: storage.key_budget(),
     };
     let written = check.check(written, &rows.updated_columns, &rows.skipping_keys, change)?;
+    change.has_old_rows |= !updated.is_empty() || !deleted.is_empty();
     let deleted: Vec<RowId> = deleted.into_iter().collect();
     let removed = match deleted.is_empty() {
         true => Vec::new(),
@@ -123,7 +125,9 @@ fn apply_parts(
             insert(change, left.to_vec(), storage)?;
         }
     }
-    Ok(Changed { written, changed_batches, removed })
+    let changed = Changed { written, changed_batches, removed };
+    foreign_key::check(changes, table, (&changed, &rows.updated_columns), &before, &ids, storage)?;
+    Ok(changed)
 }
 
 /// The layer of a segment that takes the transaction's changes.

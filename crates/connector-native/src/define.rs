@@ -3,7 +3,7 @@
 //! A table whose columns change gets new rows: they are inserted into a new version of the table,
 //! which replaces the old one. Any change of the table by others is a conflict then.
 
-use crate::{change, key};
+use crate::{change, foreign_key, key};
 use std::{collections::HashMap, sync::Arc};
 use volley_connector::{
     ColumnDefinition, DefinedObject, Definition, RowUpdates, SequenceEntry, SequenceId,
@@ -94,12 +94,7 @@ fn alter(changes: &mut Changes, id: TableId, change: Alteration, storage: &Stora
             check_column(index)?;
             let altered = Altered::new(&entry).without_column(index).defined(|schema, of| {
                 schema.fields.remove(index);
-                if index < of.columns.len() {
-                    of.columns.remove(index);
-                }
-                for column in of.keys.iter_mut().flat_map(|it| &mut it.columns) {
-                    *column -= usize::from(*column > index);
-                }
+                of.drop_column(index);
             });
             altered.apply(changes, &view, storage)
         }
@@ -112,8 +107,19 @@ fn alter(changes: &mut Changes, id: TableId, change: Alteration, storage: &Stora
         }
         Alteration::Define { definition } => {
             check_rows(&view, &columns, &definition, storage)?;
+            let has_new_references = definition.foreign_keys != entry.definition.foreign_keys;
             changes.table_mut(id)?.scope = ConflictScope::Table;
-            set(changes, id, columns, Arc::new(definition))
+            set(changes, id, columns, Arc::new(definition))?;
+            if !has_new_references {
+                return Ok(());
+            }
+            let all: Vec<usize> = (0..entry.columns.len()).collect();
+            let mut rows = Vec::new();
+            change::for_each_batch(&view, &all, |_, batch| {
+                rows.push(batch);
+                Ok(())
+            })?;
+            foreign_key::check_rows(changes, id, &rows, storage)
         }
         Alteration::Comment { definition } => set(changes, id, columns, Arc::new(definition)),
     }
@@ -223,6 +229,10 @@ impl<'a> Altered<'a> {
         let table = empty_table(id, &self.columns, storage)?;
         let mut replacing = TableChange::replacing(table);
         change::insert(&mut replacing, rows, storage)?;
+        if let Some(before) = changes.tables.get(&id) {
+            replacing.references = before.references.clone();
+            replacing.has_old_rows = before.has_old_rows;
+        }
         changes.tables.insert(id, Arc::new(replacing));
         set(changes, id, self.columns, Arc::new(self.definition))
     }

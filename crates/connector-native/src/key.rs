@@ -18,7 +18,7 @@ use volley_connector::{
 use volley_error::Result;
 use volley_memory::{Pool, check_cancelled};
 use volley_pdt::{Budget, RowId, RowName};
-use volley_storage::{SegmentView, TableChange, TableView, ZONE_ROWS, bounds_of, union_bounds};
+use volley_storage::{SegmentView, TableChange, TableView, ZONE_ROWS, bounds_of};
 use volley_types::Schema;
 use volley_vector::{Batch, Vector};
 
@@ -83,28 +83,44 @@ impl UniqueCheck<'_> {
     /// The keys of `written`, with those marked that other rows have.
     fn new_keys(&self, key: &KeyDefinition, written: &[Batch]) -> Result<NewKeys> {
         let mut keys = NewKeys::new(key, self.columns, written, self.pool)?;
+        KeySearch { view: self.before, gone: self.gone }.find(&key.columns, &mut keys)?;
+        Ok(keys)
+    }
+}
+
+/// A search for keys in the rows of a table.
+pub(crate) struct KeySearch<'a> {
+    pub(crate) view: &'a TableView,
+    /// The rows that do not count.
+    pub(crate) gone: &'a BTreeSet<RowId>,
+}
+
+impl KeySearch<'_> {
+    /// Marks the keys that rows have in `columns`.
+    pub(crate) fn find(&self, columns: &[usize], keys: &mut NewKeys) -> Result<()> {
         if !keys.has_keys() {
-            return Ok(keys);
+            return Ok(());
         }
-        if is_lookup(keys.rows(), self.before)
-            && let Some(found) = self.before.find(&key.columns, keys.keys())?
+        if is_lookup(keys.rows(), self.view)
+            && let Some(found) = self.view.find(columns, keys.keys())?
         {
             LOOKED_UP.fetch_add(1, Ordering::Relaxed);
             for found in found.iter().filter(|it| !self.gone.contains(&it.row)) {
                 keys.set_found(found.key as usize);
             }
-            return Ok(keys);
+            return Ok(());
         }
-        self.scan(key, written, &mut keys)?;
-        Ok(keys)
+        self.scan(columns, keys)
     }
 
     /// Finds the keys by reading all rows.
-    fn scan(&self, key: &KeyDefinition, written: &[Batch], keys: &mut NewKeys) -> Result<()> {
-        let bounds = key_bounds(key, written)?;
-        for segment in &self.before.segments {
-            self.find_in_base(key, segment, &bounds, keys)?;
-            for inserted in segment.plan()?.inserted_with_ids(&key.columns) {
+    fn scan(&self, columns: &[usize], keys: &mut NewKeys) -> Result<()> {
+        let columns_of_keys = keys.keys().columns().iter();
+        let bounds: Vec<Bounds> =
+            columns_of_keys.map(|it| bounds_of(&it.flatten()?)).collect::<Result<_>>()?;
+        for segment in &self.view.segments {
+            self.find_in_base(columns, segment, &bounds, keys)?;
+            for inserted in segment.plan()?.inserted_with_ids(columns) {
                 check_cancelled()?;
                 let segment = segment.segment_id();
                 let counts = |row: usize| {
@@ -119,7 +135,7 @@ impl UniqueCheck<'_> {
 
     fn find_in_base(
         &self,
-        key: &KeyDefinition,
+        columns: &[usize],
         segment: &SegmentView,
         bounds: &[Bounds],
         keys: &mut NewKeys,
@@ -127,7 +143,7 @@ impl UniqueCheck<'_> {
         let rows = &segment.version().segment;
         let plan = segment.plan()?;
         let is_apart = |of: &dyn Fn(usize) -> Bounds| {
-            key.columns.iter().zip(bounds).any(|(column, new)| are_apart(new, &of(*column)))
+            columns.iter().zip(bounds).any(|(column, new)| are_apart(new, &of(*column)))
         };
         let of_segment = |column: usize| match plan.modifies(column as u32) {
             true => Bounds::default(),
@@ -136,7 +152,7 @@ impl UniqueCheck<'_> {
         if rows.rows() == 0 || is_apart(&of_segment) {
             return Ok(());
         }
-        let zones = rows.zones(&self.before.types)?;
+        let zones = rows.zones(&self.view.types)?;
         for sids in base_ranges(segment) {
             check_cancelled()?;
             let changes = plan.range(sids.clone());
@@ -148,7 +164,7 @@ impl UniqueCheck<'_> {
             if is_apart(&of_zone) {
                 continue;
             }
-            let (ids, batch) = read_base(self.before, segment, sids, &key.columns)?;
+            let (ids, batch) = read_base(self.view, segment, sids, columns)?;
             let counts = |row: usize| ids.get(row).is_some_and(|it| !self.gone.contains(it));
             keys.find_in(&flat(&batch)?, counts)?;
         }
@@ -175,18 +191,4 @@ pub(crate) fn check_among_themselves(
 fn flat(rows: &Batch) -> Result<Batch> {
     let columns = rows.columns().iter().map(Vector::flatten).collect::<Result<_>>()?;
     Ok(Batch::new(columns, rows.rows()))
-}
-
-/// Bounds of each column of the new keys.
-fn key_bounds(key: &KeyDefinition, written: &[Batch]) -> Result<Vec<Bounds>> {
-    let of_column = |column: &usize| {
-        let (mut bounds, mut rows) = (Bounds { nulls: Some(0), ..Bounds::default() }, 0);
-        for batch in written {
-            let of_batch = bounds_of(&batch.column(*column).flatten()?)?;
-            bounds = union_bounds(&bounds, rows, &of_batch, batch.rows() as u64);
-            rows += batch.rows() as u64;
-        }
-        Ok(bounds)
-    };
-    key.columns.iter().map(of_column).collect()
 }

@@ -14,6 +14,7 @@ mod transaction;
 mod define;
 mod change;
 mod writer;
+mod foreign_key;
 mod key;
 mod table;
 mod statistics;

@@ -341,7 +341,7 @@ fn keys_are_found_in_segments_and_changes() {
     let native = open(folder.path());
     let definition = TableDefinition {
         columns: vec![ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() }],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
         ..TableDefinition::default()
     };
     let mut transaction = begin(&native);
@@ -477,7 +477,7 @@ fn drivers_encode_the_rows_that_they_write() {
     let not_null = ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() };
     let definition = TableDefinition {
         columns: vec![not_null],
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: false }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: false, index: None }],
         ..TableDefinition::default()
     };
     let mut transaction = begin(&native);

@@ -6,7 +6,7 @@ use crate::{
         removed, rows, updated,
     },
     definitions::Definitions,
-    lookups, sinks, turns,
+    lookups, references, sinks, turns,
 };
 use volley_connector::{
     ColumnDefinition, Database, Definition, KeyDefinition, Maintenance, ObjectKind, RowChanges,
@@ -33,6 +33,7 @@ pub fn database(database: &dyn Database) {
     rows.outlive_maintenance();
     lookups::look_up(database);
     turns::take_turns(database);
+    references::refer(database);
     let definitions = Definitions { database };
     definitions.change_schemas();
     definitions.change_tables();
@@ -117,7 +118,7 @@ impl Rows<'_> {
 
     fn are_received_by_sinks(&self) {
         let pool = Pool::root("rows", None);
-        let key = KeyDefinition { columns: vec![0], is_primary: true };
+        let key = KeyDefinition { columns: vec![0], is_primary: true, index: None };
         let definition = TableDefinition { keys: vec![key], ..TableDefinition::default() };
         define(self.database, create("sunk", definition));
         let table = id(&*done(self.database.snapshot()), "sunk");
@@ -208,7 +209,7 @@ impl Rows<'_> {
     fn stay_after_failures(&self) {
         let definition = TableDefinition {
             columns: vec![ColumnDefinition { is_not_null: true, ..ColumnDefinition::default() }; 2],
-            keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+            keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
             ..TableDefinition::default()
         };
         define(self.database, create("strict", definition));
@@ -258,7 +259,7 @@ impl Rows<'_> {
 
     fn keep_their_promises(&self) {
         let table = make(self.database, "promised", &[(1, Some(1)), (1, Some(2))]);
-        let key = KeyDefinition { columns: vec![0], is_primary: true };
+        let key = KeyDefinition { columns: vec![0], is_primary: true, index: None };
         let definition = TableDefinition { keys: vec![key], ..TableDefinition::default() };
         let mut transaction = begin(self.database);
         let change = volley_connector::TableChange::Define { definition: definition.clone() };

@@ -16,6 +16,7 @@ mod definitions;
 mod sinks;
 mod lookups;
 mod turns;
+mod references;
 
 pub use check::rows;
 pub use database::database;

@@ -13,7 +13,7 @@ const ROWS: i64 = 6000;
 
 /// Checks look-ups by PRIMARY KEY in committed rows and in those of a transaction.
 pub(crate) fn look_up(database: &dyn Database) {
-    let key = KeyDefinition { columns: vec![0], is_primary: true };
+    let key = KeyDefinition { columns: vec![0], is_primary: true, index: None };
     let definition = TableDefinition { keys: vec![key], ..TableDefinition::default() };
     define(database, create("looked up", definition));
     let snapshot = done(database.snapshot());

@@ -3,6 +3,7 @@
 mod difference;
 mod edit;
 mod merge;
+mod references;
 mod save;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ mod tests;
 pub use difference::CatalogDifference;
 pub use edit::RemovedObjects;
 pub use merge::{keys_of_either, set_or_remove};
+pub use references::{Reference, ReferencedName};
 
 use crate::TableDefinition;
 use std::{collections::BTreeMap, sync::Arc};

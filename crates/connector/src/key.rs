@@ -145,6 +145,12 @@ impl NewKeys {
         Rows::from_indices(self.found.len(), found)
     }
 
+    /// The rows with a key without a null that no other row has which was found.
+    pub fn not_found(&self) -> impl Iterator<Item = usize> {
+        let rows = self.found.iter().enumerate().filter(|it| !*it.1).map(|it| it.0);
+        rows.filter(|it| !self.keys.has_null(*it))
+    }
+
     /// Finds the rows whose key one of `stored` has that `counts`; its columns are the key's.
     ///
     /// # Errors
@@ -230,7 +236,11 @@ pub fn duplicate_key(
         let value = batch.column(*column).value(row)?;
         parts.push(format!("{} = {}", field.name, value.display(&field.data_type)));
     }
-    let constraint = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+    let constraint = match (&key.index, key.is_primary) {
+        (Some(name), _) => format!("unique index {name}"),
+        (None, true) => "PRIMARY KEY".to_owned(),
+        (None, false) => "UNIQUE".to_owned(),
+    };
     Ok(Error::invalid_value(format!("duplicate key of {constraint}: {}", parts.join(", "))))
 }
 

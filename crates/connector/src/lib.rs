@@ -16,6 +16,7 @@ mod cancel_check;
 mod change_collector;
 mod conditions;
 mod definition;
+mod foreign_key;
 mod key;
 mod key_index;
 mod key_lookup;
@@ -42,15 +43,17 @@ pub use bounds::{Bounds, are_apart, compare_values, is_ordered};
 pub use cancel_check::check_at_row;
 pub use catalog_snapshot::{
     CatalogDifference, CatalogSnapshot, DefinedObject, MacroEntry, MacroParameterEntry, ObjectKind,
-    RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry, SequenceId, TableEntry, TableId,
-    TypeEntry, ViewEntry, keys_of_either, set_or_remove,
+    Reference, ReferencedName, RelationEntry, RemovedObjects, SchemaSnapshot, SequenceEntry,
+    SequenceId, TableEntry, TableId, TypeEntry, ViewEntry, keys_of_either, set_or_remove,
 };
 pub use change_collector::ChangeCollector;
 pub use conditions::{Bounding, Conditions};
 pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Transaction};
 pub use definition::{
-    CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, StoredTable, TableDefinition,
+    CheckDefinition, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    KeyDefinition, OnCommit, StoredTable, TableDefinition,
 };
+pub use foreign_key::{ForeignKeyCheck, ForeignKeyTables, KeyHashes, ReferencedKeys};
 pub use key::{Keys, NewKeys, duplicate_key, key_hashes, without_rows};
 pub use key_index::{KeyIndex, KeyIndexes};
 pub use key_lookup::KeyLookup;

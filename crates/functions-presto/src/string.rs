@@ -46,6 +46,7 @@ pub(crate) fn register(registry: &mut Registry) {
     split_map::register(registry);
     similarity::register(registry);
     stem::register(registry);
+    volley_functions::format::register_java(registry, "presto.format");
 }
 
 fn doc(signature: &str, description: &str, examples: &[(&str, &str)]) -> FunctionDoc {

@@ -44,6 +44,24 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.add_scalar("printf", printf, Arc::new(|args: &[Type]| bind(args, printf::parse)));
 }
 
+/// Registers a function as Java's `String.format` under a name.
+pub fn register_java(registry: &mut Registry, name: &str) {
+    let java = doc(
+        "format(template, x, ...) -> varchar",
+        "The template with values in place of its fields, which look like `%d`, `%s`, `%5.2f` or \
+         `%-10s`, as those of Java; `%s` takes any value, `%,d` separates thousands, and `%%` is a \
+         percent sign.",
+        "string",
+        &[
+            ("format('%s%%', 123)", "123%"),
+            ("format('%,.2f', 1234567.891)", "1,234,567.89"),
+            ("format('%2$s %3$s %1$s', 'a', 'b', 'c')", "b c a"),
+            ("format('%s %b %05d', 1.5, true, 42)", "1.5 true 00042"),
+        ],
+    );
+    registry.add_scalar(name, java, Arc::new(|args: &[Type]| bind(args, printf::parse_java)));
+}
+
 fn bind(args: &[Type], parse: fn(&str) -> Result<Template>) -> Option<BoundScalar> {
     let (template, values) = args.split_first()?;
     if !matches!(template, Type::Varchar | Type::Unknown) {

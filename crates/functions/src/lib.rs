@@ -16,7 +16,7 @@ mod arithmetic;
 mod math;
 mod string;
 mod pattern;
-mod format;
+pub mod format;
 mod date;
 pub mod nested;
 mod lambda;

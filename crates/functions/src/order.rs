@@ -203,7 +203,24 @@ impl Ordinal for Interval {
     fn of_key((_, months, days, nanoseconds): Self::Key) -> Interval {
         Interval { months, days, nanoseconds }
     }
+
+    /// The length between both, as days of 24 hours and microseconds.
+    fn towards(
+        self,
+        high: Interval,
+        part: f64,
+        integer: impl Fn(i128, i128, f64) -> i128,
+    ) -> Interval {
+        let micros = |it: Interval| interval_nanos(it) / NANOS_PER_MICRO;
+        let between = integer(micros(self), micros(high), part);
+        let days = i32::try_from(between / MICROS_PER_DAY).unwrap_or(i32::MAX);
+        let nanos = between % MICROS_PER_DAY * NANOS_PER_MICRO;
+        Interval { months: 0, days, nanoseconds: i64::try_from(nanos).unwrap_or(i64::MAX) }
+    }
 }
+
+const NANOS_PER_MICRO: i128 = 1000;
+const MICROS_PER_DAY: i128 = 24 * 60 * 60 * 1_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -112,7 +112,11 @@ fn table(line: &str) -> TestTable {
         };
         let (min, max) = (bound(2), bound(3));
         if words.get(4) == Some(&"key") {
-            definition.keys.push(KeyDefinition { columns: vec![fields.len()], is_primary: true });
+            definition.keys.push(KeyDefinition {
+                columns: vec![fields.len()],
+                is_primary: true,
+                index: None,
+            });
         }
         statistics.push(ColumnStatistics { min, max, nulls: Some(0), distinct: None });
         fields.push(Field::new(words[0], data_type));

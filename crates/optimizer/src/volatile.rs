@@ -12,6 +12,8 @@
 //! rows are those of the projection: not above groups and other projections. This comes before all
 //! rules, which know that equal volatile columns are one value and equal volatile calls are not.
 
+mod local;
+
 use crate::{
     OptimizerContext,
     columns::{for_each_node, pass, project_to},
@@ -29,8 +31,28 @@ use volley_logical::{Column, ColumnIds, Expr, ExprKind, Occurrence, Plan};
 /// Rewrites a plan so that no volatile call occurs twice for the same rows; it emits the same
 /// columns.
 pub(crate) fn evaluate_once(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
-    let mut uses: HashMap<Occurrence, usize> = HashMap::new();
+    if copied_calls(&plan).is_empty() {
+        return Ok(plan);
+    }
+    let plan = with_ctes(plan, &mut |mut plan| {
+        share_locally(&mut plan, ctx.column_ids);
+        Ok(plan)
+    })?;
+    let uses = copied_calls(&plan);
+    if uses.is_empty() {
+        return Ok(plan);
+    }
+    let mut sharing = Sharing { uses, parts: HashMap::new(), ids: ctx.column_ids };
     for_each_node(&plan, &mut |node| {
+        node.exprs().into_iter().for_each(|it| sharing.count(it));
+    });
+    with_ctes(plan, &mut |plan| Ok(sharing.exact(plan)))
+}
+
+/// How often the calls occur that occur more than once.
+fn copied_calls(plan: &Plan) -> HashMap<Occurrence, usize> {
+    let mut uses: HashMap<Occurrence, usize> = HashMap::new();
+    for_each_node(plan, &mut |node| {
         let mut rest = node.exprs();
         while let Some(expr) = rest.pop() {
             if let Some(occurrence) = expr.occurrence {
@@ -40,14 +62,26 @@ pub(crate) fn evaluate_once(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Pl
         }
     });
     uses.retain(|_, uses| *uses > 1);
-    if uses.is_empty() {
-        return Ok(plan);
+    uses
+}
+
+/// Rewrites the conditions of joins and the bodies of lambdas, also in subqueries.
+fn share_locally(plan: &mut Plan, ids: &ColumnIds) {
+    deep(|| plan.inputs_mut().into_iter().for_each(|it| share_locally(it, ids)));
+    plan.exprs_mut().into_iter().for_each(|it| share_in_subqueries(it, ids));
+    local::share_in_node(plan, ids);
+}
+
+fn share_in_subqueries(expr: &mut Expr, ids: &ColumnIds) {
+    // Copies of a subquery share its plan, by which they are found to be equal.
+    if let ExprKind::Subquery(subquery) = &mut expr.kind
+        && !copied_calls(&subquery.plan).is_empty()
+    {
+        let mut plan = Plan::clone(&subquery.plan);
+        share_locally(&mut plan, ids);
+        subquery.plan = Arc::new(plan);
     }
-    let mut sharing = Sharing { uses, parts: HashMap::new(), ids: ctx.column_ids };
-    for_each_node(&plan, &mut |node| {
-        node.exprs().into_iter().for_each(|it| sharing.count(it));
-    });
-    with_ctes(plan, &mut |plan| Ok(sharing.exact(plan)))
+    deep(|| expr.children_mut().iter_mut().for_each(|it| share_in_subqueries(it, ids)));
 }
 
 /// The copies of calls in a plan.

@@ -2,7 +2,7 @@
 
 use crate::{Dialect, MacroDefinition, Query};
 use std::sync::Arc;
-use volley_connector::{Table, TableArguments};
+use volley_connector::{ReferencedName, Table, TableArguments};
 use volley_error::{Error, Result};
 use volley_logical::{NamedTable, TableRef};
 use volley_types::{Type, Value};
@@ -69,6 +69,22 @@ pub trait Catalog {
     /// Out of memory; cancelled or timed out.
     fn take_memory(&self, _bytes: usize) -> Result<()> {
         Ok(())
+    }
+
+    /// The database, in lower case, that a new table called `name` would be in; `None` where that
+    /// is not known.
+    fn database_of_new(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// The name of another table with a foreign key that references this table, if there is one.
+    fn referencing(&self, _table: &TableRef) -> Option<String> {
+        None
+    }
+
+    /// The tables that the foreign keys of a table reference, one per foreign key.
+    fn referenced(&self, _table: &TableRef) -> Vec<ReferencedName> {
+        Vec::new()
     }
 
     /// The names of all tables and views, for hints.

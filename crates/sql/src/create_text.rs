@@ -5,19 +5,21 @@
 use crate::{Dialect, dialect::RESERVED};
 use sqlparser::tokenizer::Token;
 use volley_connector::{
-    ColumnDefinition, MacroEntry, OnCommit, SequenceEntry, TableDefinition, TypeEntry,
+    CatalogSnapshot, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    MacroEntry, OnCommit, ReferencedName, SequenceEntry, TableDefinition, TypeEntry,
 };
 use volley_types::{Field, Schema};
 
 /// Blanks before a column.
 const INDENT: &str = "    ";
 
-/// CREATE TABLE.
+/// CREATE TABLE. `referenced`: the tables of the first foreign keys; others are left out.
 pub fn create_table_text(
     dialect: Dialect,
     name: &[&str],
     columns: &Schema,
     definition: &TableDefinition,
+    referenced: &[ReferencedName],
 ) -> String {
     let plain = ColumnDefinition::default();
     let of_column = |index: usize| definition.columns.get(index).unwrap_or(&plain);
@@ -26,7 +28,7 @@ pub fn create_table_text(
         fields.map(|(index, it)| column_text(dialect, it, of_column(index))).collect();
     let column_name =
         |it: &usize| columns.fields.get(*it).map_or_else(String::new, |it| quoted_name(&it.name));
-    parts.extend(definition.keys.iter().map(|key| {
+    parts.extend(definition.keys.iter().filter(|it| it.index.is_none()).map(|key| {
         let kind = if key.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
         let names: Vec<String> = key.columns.iter().map(column_name).collect();
         format!("{kind} ({})", names.join(", "))
@@ -35,6 +37,12 @@ pub fn create_table_text(
         let name = check.name.as_ref();
         let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted_name(it)));
         format!("{name}CHECK ({})", check.condition)
+    }));
+    let foreign = definition.foreign_keys.iter().zip(referenced);
+    parts.extend(foreign.map(|(key, referenced)| {
+        let name = key.name.as_ref();
+        let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted_name(it)));
+        format!("{name}{}", foreign_key_text(columns, key, referenced))
     }));
     let parts: Vec<String> = parts.iter().map(|it| format!("{INDENT}{it}")).collect();
     let on_commit = match definition.on_commit {
@@ -45,6 +53,42 @@ pub fn create_table_text(
     let temporary = if on_commit.is_empty() { "" } else { "TEMPORARY " };
     let (name, parts) = (qualified_name(name), parts.join(",\n"));
     format!("CREATE {temporary}TABLE {name} (\n{parts}\n){on_commit}")
+}
+
+/// FOREIGN KEY of a table with these columns.
+pub fn foreign_key_text(
+    columns: &Schema,
+    key: &ForeignKeyDefinition,
+    referenced: &ReferencedName,
+) -> String {
+    let own = key.columns.iter().filter_map(|it| columns.fields.get(*it));
+    let own: Vec<String> = own.map(|it| quoted_name(&it.name)).collect();
+    let others: Vec<String> = referenced.columns.iter().map(|it| quoted_name(it)).collect();
+    let ReferencedName { schema, table, .. } = referenced;
+    let table = match schema.eq_ignore_ascii_case(CatalogSnapshot::MAIN) {
+        true => quoted_name(table),
+        false => qualified_name(&[schema, table]),
+    };
+    format!("FOREIGN KEY ({}) REFERENCES {table}({})", own.join(", "), others.join(", "))
+}
+
+/// CREATE INDEX of a table with these columns.
+pub fn create_index_text(table: &[&str], columns: &Schema, index: &IndexDefinition) -> String {
+    let unique = if index.is_unique { "UNIQUE " } else { "" };
+    let parts = index_part_texts(columns, index).join(", ");
+    let (name, table) = (quoted_name(&index.name), qualified_name(table));
+    format!("CREATE {unique}INDEX {name} ON {table}({parts})")
+}
+
+/// What an index of a table with these columns is made of: columns, and expressions in parentheses.
+pub fn index_part_texts(columns: &Schema, index: &IndexDefinition) -> Vec<String> {
+    let text = |it: &IndexPart| match it {
+        IndexPart::Column(column) => {
+            columns.fields.get(*column).map_or_else(String::new, |it| quoted_name(&it.name))
+        }
+        IndexPart::Expression(text) => format!("({text})"),
+    };
+    index.parts.iter().map(text).collect()
 }
 
 fn column_text(dialect: Dialect, field: &Field, column: &ColumnDefinition) -> String {

@@ -26,12 +26,13 @@ pub mod build;
 pub use bind::{BindSettings, Parameters, bind};
 pub use catalog::{Catalog, Home, Relation, TEMPORARY_SCHEMA};
 pub use create_text::{
-    create_macro_text, create_sequence_text, create_table_text, create_type_text, create_view_text,
-    qualified_name, quoted_name, quoted_text,
+    create_index_text, create_macro_text, create_sequence_text, create_table_text,
+    create_type_text, create_view_text, foreign_key_text, index_part_texts, qualified_name,
+    quoted_name, quoted_text,
 };
 pub use default_order::{DefaultOrder, Direction, NullOrder};
 pub use memory::memory_bytes;
-pub use parse::{ParsedStatement, names_type, parse, sequences_of, split};
+pub use parse::{ChangesInWith, ParsedStatement, names_type, parse, sequences_of, split};
 pub use point::{PointAction, PointConflict, PointSource, PointStatement, PointValue};
 pub use semantics::Dialect;
 pub use stack::with_room;

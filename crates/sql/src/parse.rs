@@ -16,7 +16,9 @@ use volley_function::Exclusion;
 
 mod argument_order;
 mod attach;
+mod call;
 mod chains;
+mod changes;
 mod command;
 mod comprehension;
 mod construct;
@@ -24,6 +26,7 @@ mod create_type;
 mod error;
 mod explain;
 mod exclusion;
+mod generated;
 mod insert;
 mod interval;
 mod join;
@@ -56,6 +59,7 @@ mod view;
 
 pub(crate) use argument_order::is_no_argument;
 pub(crate) use attach::Attach;
+pub use changes::ChangesInWith;
 pub(crate) use parameter::parameter_name;
 
 pub(crate) use command::{Command, CopySource, CreateView, Described, dotted, table_and_column};
@@ -285,9 +289,13 @@ impl ParsedStatement {
     /// Whether it is a query that changes no table: it may run later, or more than once.
     pub fn is_query(&self) -> bool {
         match &self.command {
-            Command::Sql(statement) => {
-                matches!(**statement, Statement::Query(_)) && changed_by(statement).is_none()
-            }
+            Command::Sql(statement) => match &**statement {
+                Statement::Query(query) => {
+                    changed_by(statement).is_none()
+                        && !query.with.as_ref().is_some_and(changes::changes)
+                }
+                _ => false,
+            },
             _ => false,
         }
     }
@@ -449,6 +457,7 @@ fn changed_by(statement: &Statement) -> Option<&ObjectName> {
         Statement::Merge(merge) => name_of(&merge.table),
         Statement::Truncate(truncate) => truncate.table_names.first().map(|it| &it.name),
         Statement::AlterTable(alter) => Some(&alter.name),
+        Statement::CreateIndex(create) => Some(&create.table_name),
         Statement::Comment { object_name, .. } => Some(object_name),
         Statement::Query(query) => match &*query.body {
             ast::SetExpr::Insert(inner)

@@ -2,7 +2,7 @@
 
 use crate::{Dialect, ParsedStatement, Write};
 use std::{fmt, sync::Arc};
-use volley_connector::{ColumnDefinition, TableDefinition, TableOption};
+use volley_connector::{ColumnDefinition, IndexDefinition, TableDefinition, TableOption};
 use volley_error::Span;
 use volley_logical::Plan;
 use volley_plan::TableHandle;
@@ -17,6 +17,8 @@ pub enum ExplainForm {
     Distributed,
     /// The plan as sub-operators.
     SubOperators,
+    /// The tables that are read and written.
+    Io,
     /// The plan, after it ran, with what happened.
     Analyze,
 }
@@ -67,6 +69,15 @@ pub enum Statement {
         definition: TableDefinition,
         /// Its rows, in the order and of the types of `columns`; without, it starts empty.
         query: Option<Query>,
+    },
+    /// Makes an index of a table.
+    CreateIndex {
+        /// The table's name as written.
+        table: String,
+        /// Its definition.
+        index: IndexDefinition,
+        /// Does nothing when there is an index of that name.
+        if_not_exists: bool,
     },
     /// Gives a query a name.
     CreateView {
@@ -501,6 +512,8 @@ pub enum DropKind {
     View,
     /// DROP SEQUENCE.
     Sequence,
+    /// DROP INDEX.
+    Index,
     /// DROP MACRO or DROP FUNCTION.
     Macro,
     /// DROP TYPE of a type that nothing uses.

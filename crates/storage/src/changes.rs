@@ -18,7 +18,7 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::Arc,
 };
-use volley_connector::{CatalogSnapshot, SequenceId, TableId};
+use volley_connector::{CatalogSnapshot, KeyHashes, ReferencedKeys, SequenceId, TableId};
 use volley_error::Result;
 use volley_pdt::{Budget, Pdt};
 
@@ -59,8 +59,42 @@ pub struct TableChange {
     pub own: BTreeMap<u32, Arc<Pdt>>,
     /// Hashes of the keys that were written, by the positions of the key's columns.
     pub keys: BTreeMap<Vec<usize>, SortedRuns<u64>>,
+    /// Keys that foreign keys need until the commit.
+    pub references: ReferenceHashes,
+    /// Whether committed rows were changed or removed.
+    pub has_old_rows: bool,
     /// Of `own`.
     pub(crate) indexes: OwnIndexes,
+}
+
+/// A table, and the columns of a key.
+pub(crate) type KeyOf = (TableId, Vec<usize>);
+
+/// Hashes of keys that the changes of a table reference, and of those that they removed.
+#[derive(Clone, Debug, Default)]
+pub struct ReferenceHashes {
+    /// Keys of other tables that written rows reference.
+    pub(crate) required: BTreeMap<KeyOf, SortedRuns<u64>>,
+    /// Keys that a foreign key may reference, and that no row has any more.
+    pub(crate) removed: BTreeMap<KeyOf, SortedRuns<u64>>,
+}
+
+impl ReferenceHashes {
+    /// Adds the keys of a statement, charged to `budget`.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn add(&mut self, keys: ReferencedKeys, budget: &Arc<Budget>) -> Result<()> {
+        let ReferencedKeys { required, removed } = keys;
+        for (keys, to) in [(required, &mut self.required), (removed, &mut self.removed)] {
+            for KeyHashes { table, columns, hashes } in keys {
+                let of_key = to.entry((table, columns)).or_default();
+                *of_key = of_key.with(hashes, budget)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Indexes of a transaction's changes, shared with views of them. A clone has indexes of its own.
@@ -140,6 +174,8 @@ impl TableChange {
             added: Vec::new(),
             own: BTreeMap::new(),
             keys: BTreeMap::new(),
+            references: ReferenceHashes::default(),
+            has_old_rows: false,
             indexes: OwnIndexes::default(),
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     apply::TableChanges,
     canary::{self, Mistake},
     log::{AppendError, Log},
-    recent_keys::RecentKeys,
+    recent_keys::{self, RecentKeys},
     record::{CommitRecord, Record, TableRecord},
     storage::must_recover,
     version::TableVersion,
@@ -18,7 +18,7 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
-use volley_connector::{CatalogDifference, CatalogSnapshot, SequenceId, TableId};
+use volley_connector::{CatalogDifference, CatalogSnapshot, Reference, SequenceId, TableId};
 use volley_error::{Error, Result};
 use volley_pdt::{Pdt, Stamp, Translator, bytes::Output};
 
@@ -36,6 +36,9 @@ pub(crate) struct Core {
     /// By the number of the old segment.
     pub(crate) replaced: BTreeMap<u32, Replaced>,
     keys: RecentKeys,
+    /// Keys that foreign keys of committed rows need, and keys that commits removed.
+    required: RecentKeys,
+    removed: RecentKeys,
     /// Bytes of the log at which jobs that are due are looked for.
     look_at: u64,
     /// Segments that were added since jobs were looked for.
@@ -59,8 +62,17 @@ struct Prepared {
 
 impl Core {
     pub(crate) fn new(log: Log, manifest: Option<u32>) -> Core {
-        let (replaced, keys) = (BTreeMap::new(), RecentKeys::default());
-        Core { log, manifest, failed: None, replaced, keys, look_at: 0, added: 0 }
+        Core {
+            log,
+            manifest,
+            failed: None,
+            replaced: BTreeMap::new(),
+            keys: RecentKeys::default(),
+            required: RecentKeys::default(),
+            removed: RecentKeys::default(),
+            look_at: 0,
+            added: 0,
+        }
     }
 
     /// An error if nothing can be changed any more.
@@ -107,6 +119,8 @@ impl Core {
     fn forget(&mut self, oldest: Option<Stamp>) {
         self.replaced.retain(|_, it| oldest.is_some_and(|oldest| oldest <= it.stamp));
         self.keys.forget(oldest);
+        self.required.forget(oldest);
+        self.removed.forget(oldest);
     }
 
     /// The changes of a segment with the names that rows have now, and the segment's number.
@@ -134,8 +148,17 @@ impl Core {
     }
 
     fn check_keys(&self, change: &TableChange, base: Stamp, name: &str) -> Result<()> {
-        let is_late = self.keys.has_later(change, base);
+        let is_late = self.keys.has_later(recent_keys::written(change), base)
+            || self.removed.has_later(recent_keys::of_map(&change.references.required), base)
+            || self.required.has_later(recent_keys::of_map(&change.references.removed), base);
         if is_late { Err(CatalogSnapshot::conflict(name)) } else { Ok(()) }
+    }
+
+    /// Notes the keys of a change that commit `stamp` made.
+    fn add_keys(&mut self, change: &TableChange, stamp: Stamp) {
+        self.keys.add(recent_keys::written(change), stamp);
+        self.required.add(recent_keys::of_map(&change.references.required), stamp);
+        self.removed.add(recent_keys::of_map(&change.references.removed), stamp);
     }
 }
 
@@ -157,7 +180,7 @@ impl Storage {
             match written {
                 Ok(version) => {
                     core.added += changes.tables.values().map(|it| it.added.len()).sum::<usize>();
-                    changes.tables.values().for_each(|it| core.keys.add(it, version.stamp));
+                    changes.tables.values().for_each(|it| core.add_keys(it, version.stamp));
                     next = Some(version);
                     results.push(Ok(()));
                 }
@@ -222,6 +245,7 @@ fn prepare(core: &Core, newest: &Version, changes: &Changes) -> Result<Prepared>
             record.catalog = Some(difference);
         }
     }
+    check_new_references(newest, changes)?;
     for (id, change) in &changes.tables {
         let (table, of_table) = prepare_table(core, newest, changes, *id, change, stamp)?;
         version.set_table(table);
@@ -234,6 +258,36 @@ fn prepare(core: &Core, newest: &Version, changes: &Changes) -> Result<Prepared>
         }
     }
     Ok(Prepared { version, record })
+}
+
+/// Refuses a foreign key that was made while another transaction changed or removed rows of the
+/// referenced table: neither knows the keys of the other.
+fn check_new_references(newest: &Version, changes: &Changes) -> Result<()> {
+    let base = &changes.base;
+    let is_in = |catalog: &CatalogSnapshot, it: &Reference<'_>| {
+        let table = catalog.table(it.table.id);
+        table.is_some_and(|table| table.1.definition.foreign_keys.contains(it.key))
+    };
+    let conflict = |it: &Reference<'_>| CatalogSnapshot::conflict(&it.table.name);
+    if !Arc::ptr_eq(&base.catalog, &changes.catalog) {
+        for it in changes.catalog.references().filter(|it| !is_in(&base.catalog, it)) {
+            let changed = |of: &Version| {
+                of.tables.get(&it.key.target(it.table.id)).map(|table| table.changed)
+            };
+            if changed(base).is_some() && changed(base) != changed(newest) {
+                return Err(conflict(&it));
+            }
+        }
+    }
+    if !Arc::ptr_eq(&base.catalog, &newest.catalog) {
+        for it in newest.catalog.references().filter(|it| !is_in(&base.catalog, it)) {
+            let change = changes.tables.get(&it.key.target(it.table.id));
+            if change.is_some_and(|it| it.has_old_rows) {
+                return Err(conflict(&it));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn prepare_table(

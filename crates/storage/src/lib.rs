@@ -49,7 +49,7 @@ pub mod fuzzing;
 mod storage;
 
 pub use bounds::{bounds_of, union as union_bounds};
-pub use changes::{Changes, ConflictScope, TableChange};
+pub use changes::{Changes, ConflictScope, ReferenceHashes, TableChange};
 pub use check::CheckReport;
 pub use chunk_file::{ChunkFile, ChunkFiles, ChunkWriter, StoredBlock};
 pub use ids::Ids;

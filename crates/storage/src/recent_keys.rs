@@ -1,17 +1,25 @@
 //! Keys that commits wrote since the oldest open transaction began: two transactions that write
 //! the same key cannot see each other's row.
 
-use crate::{TableChange, key_index::SortedRuns};
+use crate::{TableChange, changes::KeyOf, key_index::SortedRuns};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use volley_connector::TableId;
 use volley_pdt::Stamp;
 
 /// Commits with fewer hashes of a key have them in a map; those of others are searched one commit
 /// after the other.
 const MAP_HASHES_MAX: usize = 1024;
 
-/// A table, and the columns of a key.
-type KeyOf = (TableId, Vec<usize>);
+/// The keys that a transaction wrote.
+pub(crate) fn written(change: &TableChange) -> impl Iterator<Item = (KeyOf, &SortedRuns<u64>)> {
+    change.keys.iter().map(|(columns, hashes)| ((change.table.id, columns.clone()), hashes))
+}
+
+/// Keys with their hashes, as [`RecentKeys`] takes them.
+pub(crate) fn of_map(
+    keys: &BTreeMap<KeyOf, SortedRuns<u64>>,
+) -> impl Iterator<Item = (KeyOf, &SortedRuns<u64>)> {
+    keys.iter().map(|(key, hashes)| (key.clone(), hashes))
+}
 
 /// Hashes of keys by commit.
 #[derive(Debug, Default)]
@@ -26,18 +34,25 @@ struct OfKey {
 }
 
 impl RecentKeys {
-    /// Whether a commit after `base` wrote one of the keys of `change`.
-    pub(crate) fn has_later(&self, change: &TableChange, base: Stamp) -> bool {
-        change.keys.iter().any(|(columns, hashes)| {
-            let of_key = self.0.get(&(change.table.id, columns.clone()));
-            of_key.is_some_and(|of_key| of_key.has_later(hashes, base))
+    /// Whether a commit after `base` wrote one of these keys.
+    pub(crate) fn has_later<'k>(
+        &self,
+        keys: impl IntoIterator<Item = (KeyOf, &'k SortedRuns<u64>)>,
+        base: Stamp,
+    ) -> bool {
+        keys.into_iter().any(|(key, hashes)| {
+            self.0.get(&key).is_some_and(|of_key| of_key.has_later(hashes, base))
         })
     }
 
-    /// Notes the keys of `change`, which commit `stamp` wrote.
-    pub(crate) fn add(&mut self, change: &TableChange, stamp: Stamp) {
-        for (columns, hashes) in change.keys.iter().filter(|it| !it.1.is_empty()) {
-            let of_key = self.0.entry((change.table.id, columns.clone())).or_default();
+    /// Notes keys that commit `stamp` wrote.
+    pub(crate) fn add<'k>(
+        &mut self,
+        keys: impl IntoIterator<Item = (KeyOf, &'k SortedRuns<u64>)>,
+        stamp: Stamp,
+    ) {
+        for (key, hashes) in keys.into_iter().filter(|it| !it.1.is_empty()) {
+            let of_key = self.0.entry(key).or_default();
             if hashes.len() < MAP_HASHES_MAX {
                 of_key.last.extend(hashes.iter().map(|it| (*it, stamp)));
             }

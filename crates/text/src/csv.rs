@@ -6,7 +6,7 @@ use crate::{
     csv_chunks::{CsvChunks, Origin},
     csv_decode::{CsvDecoder, CsvShape},
     csv_format::detect_format,
-    csv_options::CsvReadOptions,
+    csv_options::{CsvReadOptions, NewLine},
     feed::Feed,
     input::{Compression, FileStream, READ_BYTES},
     reader::{Kind, TextReader},
@@ -71,6 +71,39 @@ impl CsvFile {
             }
         }
         file
+    }
+
+    /// What stands between fields, or [`NO_DELIMITER`](crate::NO_DELIMITER).
+    pub fn delimiter(&self) -> u8 {
+        self.shape.delimiter
+    }
+
+    /// Whether the first line has the names of the columns.
+    pub fn has_header(&self) -> bool {
+        self.shape.has_header
+    }
+
+    /// What ends the first line, as the option `new_line` writes it.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn line_end(&self, pool: &Pool) -> Result<&'static str> {
+        match self.options.form.new_line {
+            NewLine::Lf => return Ok("\\n"),
+            NewLine::Cr => return Ok("\\r"),
+            NewLine::CrLf => return Ok("\\r\\n"),
+            NewLine::Any => {}
+        }
+        let mut stream = begin(&self.file, &self.options, pool)?;
+        let bytes = stream.fill()?;
+        let end = bytes.iter().position(|it| matches!(it, b'\n' | b'\r'));
+        let end = end.and_then(|it| bytes.get(it..)).unwrap_or_default();
+        Ok(match end {
+            [b'\r', b'\n', ..] => "\\r\\n",
+            [b'\r', ..] => "\\r",
+            _ => "\\n",
+        })
     }
 
     /// Whether lines that do not fit are left out.
@@ -154,7 +187,7 @@ pub(crate) fn begin(
     pool: &Pool,
 ) -> Result<FileStream> {
     let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
-    let mut stream = FileStream::new(file, compression, pool)?;
+    let mut stream = FileStream::new(file, compression, pool)?.transcoded(options.encoding)?;
     stream.skip_lines(options.skip_lines)?;
     Ok(stream)
 }

@@ -1,6 +1,7 @@
 //! Options for reading CSV.
 
 use crate::{
+    encoding::Encoding,
     input::Compression,
     text_type::{TextFormats, TypeOrigin},
 };
@@ -47,6 +48,8 @@ pub struct CsvReadOptions {
     pub auto_detect: bool,
     /// How the file is compressed; `None`: as its name's ending tells.
     pub compression: Option<Compression>,
+    /// How its characters are written.
+    pub encoding: Encoding,
 }
 
 /// How lines are split.
@@ -103,6 +106,7 @@ impl Default for CsvReadOptions {
             sample_rows: SAMPLE_ROWS,
             auto_detect: true,
             compression: None,
+            encoding: Encoding::Utf8,
         }
     }
 }

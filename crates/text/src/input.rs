@@ -1,6 +1,10 @@
 //! Files as streams of bytes.
 
-use crate::{json_array::ArrayElements, zstd_stream::ZstdStream};
+use crate::{
+    encoding::{Encoding, Transcoder},
+    json_array::ArrayElements,
+    zstd_stream::ZstdStream,
+};
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use std::{
@@ -90,6 +94,30 @@ impl FileStream {
             Compression::Gzip => Input::Compressed(Box::new(MultiGzDecoder::new(raw())), taken),
             Compression::Zstd => Input::Compressed(Box::new(ZstdStream::new(raw(), pool)?), taken),
         };
+        FileStream::begin(input, path, size_bytes)
+    }
+
+    /// As [`FileStream::new`], of text in another encoding, which is read as UTF-8.
+    pub fn transcoded(self, encoding: Encoding) -> Result<FileStream> {
+        if encoding == Encoding::Utf8 {
+            return Ok(self);
+        }
+        let (path, size_bytes) = (self.path.clone(), self.size_bytes);
+        let input = match &self.input {
+            Input::Plain(_) => {
+                let taken = Arc::new(AtomicU64::new(0));
+                let counted = Counted { stream: self, bytes: Arc::clone(&taken) };
+                Input::Compressed(Box::new(Transcoder::new(counted, encoding)), taken)
+            }
+            Input::Compressed(_, taken) => {
+                let taken = Arc::clone(taken);
+                Input::Compressed(Box::new(Transcoder::new(self, encoding)), taken)
+            }
+        };
+        FileStream::begin(input, path, size_bytes)
+    }
+
+    fn begin(input: Input, path: String, size_bytes: u64) -> Result<FileStream> {
         let mut stream = FileStream::of(input, path, size_bytes);
         if stream.fill()?.starts_with(b"\xef\xbb\xbf") {
             stream.consume(3);

@@ -13,6 +13,7 @@
 mod text_type;
 mod json_array;
 mod zstd_stream;
+mod encoding;
 mod input;
 mod chunks;
 mod columns;
@@ -44,6 +45,7 @@ pub use csv::CsvFile;
 pub use csv_options::{CsvForm, CsvReadOptions, NO_DELIMITER, NewLine};
 pub use csv_rows::CsvRows;
 pub use csv_writer::CsvWriter;
+pub use encoding::Encoding;
 pub use input::Compression;
 pub use json::{JsonFile, JsonFormat, JsonReadOptions};
 pub use json_writer::JsonWriter;

@@ -3,6 +3,7 @@
 //! [`information_schema`] is the schema of the SQL standard. [`functions`] are functions in FROM,
 //! with names and columns of DuckDB. [`views`] are queries over both: `pg_catalog` and others.
 
+mod all_types;
 pub(crate) mod functions;
 pub(crate) mod information_schema;
 mod objects;

@@ -3,7 +3,7 @@
 use crate::readers::{Types, unknown_option};
 use volley_connector::TableOption;
 use volley_error::{Error, Result};
-use volley_text::{Compression, CsvReadOptions, NO_DELIMITER, NewLine, TimeFormat};
+use volley_text::{Compression, CsvReadOptions, Encoding, NO_DELIMITER, NewLine, TimeFormat};
 use volley_types::{Type, Value};
 
 /// An option.
@@ -221,14 +221,17 @@ fn set_new_line(options: &mut CsvReadOptions, it: &TableOption, _: Types<'_>) ->
     Ok(())
 }
 
-fn set_encoding(_: &mut CsvReadOptions, it: &TableOption, _: Types<'_>) -> Result<()> {
-    match it.text()?.to_ascii_lowercase().as_str() {
-        "utf-8" | "utf8" => Ok(()),
+fn set_encoding(options: &mut CsvReadOptions, it: &TableOption, _: Types<'_>) -> Result<()> {
+    options.encoding = match it.text()?.to_ascii_lowercase().as_str() {
+        "utf-8" | "utf8" => Encoding::Utf8,
+        "utf-16" | "utf16" => Encoding::Utf16,
+        "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" => Encoding::Latin1,
         other => {
             let error = Error::unsupported(format!("unsupported encoding: {other}"));
-            Err(error.span(it.span).hint("files are UTF-8; iconv makes them so"))
+            return Err(error.span(it.span).hint("there are utf-8, utf-16 and latin-1"));
         }
-    }
+    };
+    Ok(())
 }
 
 /// How a text file is compressed; `None`: as its name says.

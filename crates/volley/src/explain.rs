@@ -1,7 +1,9 @@
 //! EXPLAIN and EXPLAIN ANALYZE.
 
 use crate::{
-    ResultStream, Session, distribution, fragment_profile,
+    ResultStream, Session, distribution,
+    explain_io::explain_io,
+    fragment_profile,
     planning::{StatementContext, plan_query},
     statement::copy_plan,
     write::{run_write, write_plan},
@@ -32,6 +34,19 @@ pub(crate) fn explain(
     let Explain { form, format } = explain;
     if format != ExplainFormat::Text {
         cx.estimate_rows();
+    }
+    if form == ExplainForm::Io {
+        let (plan, written) = match &statement {
+            Statement::Query(query) => (&query.plan, None),
+            Statement::CreateTable { query: Some(query), name, .. } => {
+                (&query.plan, Some(name.as_str()))
+            }
+            Statement::Write(write) => (&write.query.plan, Some(write.table.as_str())),
+            Statement::Copy { query, path, .. } => (&query.plan, Some(path.as_str())),
+            _ => return Err(Error::unsupported("EXPLAIN of a statement without a query")),
+        };
+        let text = explain_io(plan, written, &cx.catalog)?;
+        return Ok(ResultStream::of_lines("plan", &text));
     }
     let planned = match statement {
         Statement::Query(query) | Statement::CreateTable { query: Some(query), .. } => {
@@ -70,6 +85,7 @@ pub(crate) fn explain(
             profile.version = env!("CARGO_PKG_VERSION").to_owned();
             rendered(&profile, format)
         }
+        ExplainForm::Io => return Err(Error::internal("tables that are shown already")),
         ExplainForm::Distributed => {
             let plan = distribution::fragments(session, &planned.plan, &planned.tables)?;
             match format {

@@ -13,14 +13,15 @@
 use crate::{Session, planning::StatementContext, statement, write};
 use std::collections::BTreeSet;
 use volley_connector::{
-    CatalogSnapshot, RelationEntry, SchemaSnapshot, Snapshot, TableEntry, ViewEntry,
+    CatalogSnapshot, ForeignKeyDefinition, RelationEntry, SchemaSnapshot, Snapshot, TableEntry,
+    TableId, ViewEntry,
 };
 use volley_error::{Error, Result};
 use volley_io::{WriteMode, WriteOutcome, wait};
 use volley_sql::{
-    Dialect, Parameters, ParsedStatement, Statement, create_macro_text, create_sequence_text,
-    create_table_text, create_type_text, create_view_text, qualified_name, quoted_name,
-    quoted_text,
+    Dialect, Parameters, ParsedStatement, Statement, create_index_text, create_macro_text,
+    create_sequence_text, create_table_text, create_type_text, create_view_text, foreign_key_text,
+    qualified_name, quoted_name, quoted_text,
 };
 
 const SCHEMA_FILE: &str = "schema.sql";
@@ -56,7 +57,8 @@ pub(crate) fn export(
     write_file(session, &target.folder, SCHEMA_FILE, schema_text(snapshot, dialect)?)?;
     let mut names = BTreeSet::new();
     let mut load = String::new();
-    for (schema, table) in tables(catalog) {
+    let (ordered, later) = ordered_tables(catalog);
+    for (schema, table) in ordered {
         let file = file_name(schema, table, &target.format, &mut names);
         let path = format!("{}/{file}", target.folder.trim_end_matches('/'));
         let columns = stored_columns(table);
@@ -67,6 +69,9 @@ pub(crate) fn export(
         let name = object_name(schema, &table.name);
         let options = format!("(FORMAT {})", quoted_text(&target.format));
         load.push_str(&format!("COPY {name}{columns} FROM {to} {options};\n"));
+    }
+    for (schema, table, key) in later {
+        load.push_str(&format!("{};\n", added_key_text(catalog, schema, table, key)));
     }
     write_file(session, &target.folder, LOAD_FILE, load)
 }
@@ -181,9 +186,20 @@ fn schema_text(snapshot: &dyn Snapshot, dialect: Dialect) -> Result<String> {
             text.add(create_macro_text(&name_parts(schema, &entry.name), entry));
         }
     }
-    for (schema, table) in tables(catalog) {
+    let (ordered, later) = ordered_tables(catalog);
+    for (schema, table) in ordered {
         let name = name_parts(schema, &table.name);
-        text.add(create_table_text(dialect, &name, &table.columns, &table.definition));
+        let mut definition = (*table.definition).clone();
+        let mut referenced = catalog.referenced_names(table.id);
+        let is_later = |at: usize| later.iter().any(|it| it.1.id == table.id && it.2 == at);
+        let mut positions = 0..;
+        definition.foreign_keys.retain(|_| positions.next().is_none_or(|it| !is_later(it)));
+        let mut positions = 0..;
+        referenced.retain(|_| positions.next().is_none_or(|it| !is_later(it)));
+        text.add(create_table_text(dialect, &name, &table.columns, &definition, &referenced));
+        for index in &definition.indexes {
+            text.add(create_index_text(&name, &table.columns, index));
+        }
         table_comments(schema, table, &mut text);
     }
     for (schema, view) in ordered_views(catalog) {
@@ -267,6 +283,47 @@ fn tables(catalog: &CatalogSnapshot) -> impl Iterator<Item = InSchema<'_, TableE
         let relations = schema.relations.values();
         relations.filter_map(move |it| Some((&**schema, &**it.as_table()?)))
     })
+}
+
+/// A foreign key that is added when all tables have rows: its table, and its position there.
+type LaterKey<'a> = (&'a SchemaSnapshot, &'a TableEntry, usize);
+
+/// The tables, those that foreign keys reference first, and the foreign keys that no such order
+/// allows.
+fn ordered_tables(catalog: &CatalogSnapshot) -> (Vec<InSchema<'_, TableEntry>>, Vec<LaterKey<'_>>) {
+    let mut left: Vec<InSchema<'_, TableEntry>> = tables(catalog).collect();
+    let (mut ordered, mut later) = (Vec::with_capacity(left.len()), Vec::new());
+    while !left.is_empty() {
+        let ids: BTreeSet<TableId> = left.iter().map(|it| it.1.id).collect();
+        let waits = |table: &TableEntry, key: &ForeignKeyDefinition| {
+            key.table.is_some_and(|it| it != table.id && ids.contains(&it))
+        };
+        let is_free = |it: &InSchema<'_, TableEntry>| {
+            !it.1.definition.foreign_keys.iter().any(|key| waits(it.1, key))
+        };
+        // Tables that reference each other are in any order.
+        let at = left.iter().position(is_free).unwrap_or_default();
+        let (schema, table) = left.remove(at);
+        let keys = table.definition.foreign_keys.iter().enumerate();
+        later.extend(keys.filter(|it| waits(table, it.1)).map(|it| (schema, table, it.0)));
+        ordered.push((schema, table));
+    }
+    (ordered, later)
+}
+
+/// ALTER TABLE that adds a foreign key.
+fn added_key_text(
+    catalog: &CatalogSnapshot,
+    schema: &SchemaSnapshot,
+    table: &TableEntry,
+    position: usize,
+) -> String {
+    let referenced = catalog.referenced_names(table.id);
+    let key = table.definition.foreign_keys.get(position).zip(referenced.get(position));
+    let text = key.map_or_else(String::new, |it| foreign_key_text(&table.columns, it.0, it.1));
+    let name = key.and_then(|it| it.0.name.as_deref());
+    let name = name.map_or_else(String::new, |it| format!("CONSTRAINT {} ", quoted_name(it)));
+    format!("ALTER TABLE {} ADD {name}{text}", object_name(schema, &table.name))
 }
 
 /// The views, those that others may read first. A text may read the view whose name is a word of

@@ -6,11 +6,13 @@ use crate::{
     cache_settings,
     catalog::SessionHost,
     catalog_tables::information_schema,
+    file_contents::add_file_contents,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared, PreparedStatement},
     profiles::Profiles,
     readers::{add_readers, file_options},
     session_state::SessionState,
+    sniff_csv::add_sniff_csv,
     statement,
 };
 use arrow_array::RecordBatch;
@@ -159,6 +161,8 @@ impl Session {
         cache_settings::begin(files.cache(), &pool);
         let tables = pool.child("tables");
         add_readers(&mut table_functions, &files, &tables);
+        add_file_contents(&mut table_functions, &files, &tables);
+        add_sniff_csv(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
         let databases = Arc::new(Databases::new(Arc::new(MemoryDatabase::new(&pool))));
         let spill = SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes);

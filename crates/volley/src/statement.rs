@@ -3,7 +3,7 @@
 use crate::{
     Replacement, Replacements, ResultStream, Session, Settings, StatementInputs, access,
     attach::{self, Attachment},
-    cache_settings, copy, copy_from, explain, export, maintenance,
+    cache_settings, changes_in_with, copy, copy_from, explain, export, maintenance,
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_catalog::{Host, NewObject, NewTable, Replaces, StatementCatalog, Turn};
-use volley_connector::{SinkFactory, Table, TableArguments, ViewEntry, WriteKind};
+use volley_connector::{ReferencedName, SinkFactory, Table, TableArguments, ViewEntry, WriteKind};
 use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
@@ -92,6 +92,16 @@ fn run_current(
     replacements: Option<Arc<dyn Replacements>>,
     constants: Arc<QueryConstants>,
 ) -> Result<Outcome> {
+    if let Some(parts) = parsed.changes_in_with()? {
+        return volley_sql::with_room(parsed.text().len(), || {
+            changes_in_with::run(session, &parts, &values, replacements, &constants)
+        })
+        .inspect_err(|it| {
+            if !it.kind().is_transient() {
+                session.catalog.abort();
+            }
+        });
+    }
     // A statement that changes a table begins with what others, which are at it, leave.
     let turn = match parsed.changed_table() {
         Some(name) => {
@@ -230,6 +240,18 @@ impl Catalog for RunningCatalog<'_> {
         self.names.home_of(table)
     }
 
+    fn database_of_new(&self, name: &str) -> Option<String> {
+        self.names.database_of_new(name)
+    }
+
+    fn referencing(&self, table: &TableRef) -> Option<String> {
+        self.names.referencing(table)
+    }
+
+    fn referenced(&self, table: &TableRef) -> Vec<ReferencedName> {
+        self.names.referenced(table)
+    }
+
     fn has_table_function(&self, name: &str) -> bool {
         self.names.has_table_function(name)
     }
@@ -248,7 +270,7 @@ impl Catalog for RunningCatalog<'_> {
     }
 }
 
-fn execute(
+pub(crate) fn execute(
     session: &Session,
     statement: Statement,
     turn: Option<Turn>,
@@ -280,6 +302,11 @@ fn execute(
         }
         Statement::ImportDatabase { folder } => {
             export::import(session, &folder, cx.constants.now_micros)?;
+            Ok(Outcome::Done(None))
+        }
+        Statement::CreateIndex { table, index, if_not_exists } => {
+            let what = (table.as_str(), &index);
+            session.catalog.create_index(&cx.catalog, turn, what, if_not_exists)?;
             Ok(Outcome::Done(None))
         }
         other => define(session, other, turn, cx),

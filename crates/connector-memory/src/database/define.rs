@@ -67,6 +67,7 @@ impl State {
 
     fn alter(&mut self, id: TableId, change: TableChange, shared: &Shared) -> Result<()> {
         let table = Arc::clone(&self.version(id)?.table);
+        let mut has_new_references = false;
         let altered = match change {
             TableChange::Rename { schema, name } => {
                 self.catalog_mut().rename_table(id, &schema, &name)?;
@@ -95,7 +96,10 @@ impl State {
                     .for_each(|it| it.name.clone_from(&name));
                 table.with_schema(schema)
             }
-            TableChange::Define { definition } => table.promising(definition)?,
+            TableChange::Define { definition } => {
+                has_new_references = definition.foreign_keys != table.definition().foreign_keys;
+                table.promising(definition)?
+            }
             TableChange::Comment { definition } => {
                 (*table).clone().with_definition(Arc::new(definition))
             }
@@ -105,7 +109,10 @@ impl State {
             it.definition = Arc::clone(altered.definition());
         })?;
         self.put_version(id, altered, shared);
-        Ok(())
+        match self.catalog.table(id).map(|it| Arc::clone(it.1)) {
+            Some(entry) if has_new_references => self.check_foreign_keys(&entry),
+            _ => Ok(()),
+        }
     }
 
     fn put(&mut self, schema: &str, object: DefinedObject, shared: &Shared) -> Result<()> {

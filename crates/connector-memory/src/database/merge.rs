@@ -40,6 +40,7 @@ pub(super) fn merge(base: &State, own: &State, committed: &State) -> Result<Stat
         }
     }
     next.catalog = Arc::new(catalog);
+    next.check_merged(base, own, committed)?;
     Ok(next)
 }
 

@@ -57,7 +57,7 @@ fn batch(numbers: std::ops::Range<i64>) -> Batch {
 /// A segment of 3000 rows, changes of it in a block, and more of them in the log.
 fn make(native: &NativeDatabase) {
     let definition = TableDefinition {
-        keys: vec![KeyDefinition { columns: vec![0], is_primary: true }],
+        keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
         comment: Some("kept".into()),
         ..TableDefinition::default()
     };

@@ -15,7 +15,11 @@ fn keyed(native: &NativeDatabase, keys: Vec<KeyDefinition>) -> TableId {
 }
 
 fn keys() -> Vec<KeyDefinition> {
-    let key = |columns: &[usize]| KeyDefinition { columns: columns.to_vec(), is_primary: false };
+    let key = |columns: &[usize]| KeyDefinition {
+        columns: columns.to_vec(),
+        is_primary: false,
+        index: None,
+    };
     vec![key(&[0, 1]), key(&[2])]
 }
 

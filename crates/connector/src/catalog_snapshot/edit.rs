@@ -65,9 +65,11 @@ impl CatalogSnapshot {
         if key == CatalogSnapshot::MAIN {
             return Err(Error::invalid_query(format!("the schema {name} cannot be dropped")));
         }
-        let schema = self.schemas.remove(&key).ok_or_else(|| no_schema(name))?;
+        let schema = self.schemas.get(&key).cloned().ok_or_else(|| no_schema(name))?;
         let tables = schema.relations.values().filter_map(RelationEntry::as_table);
-        let tables = tables.map(|it| it.id).collect();
+        let tables: Vec<TableId> = tables.map(|it| it.id).collect();
+        self.check_unreferenced(&tables)?;
+        self.schemas.remove(&key);
         let sequences = schema.sequences.values().map(|it| it.id).collect();
         Ok(RemovedObjects { tables, sequences })
     }
@@ -157,7 +159,8 @@ impl CatalogSnapshot {
     ///
     /// # Errors
     ///
-    /// Invalid query: no such schema, no such object.
+    /// Invalid query: no such schema, no such object, a table that a foreign key of another table
+    /// references.
     pub fn drop_object(
         &mut self,
         schema: &str,
@@ -165,6 +168,11 @@ impl CatalogSnapshot {
         name: &str,
     ) -> Result<RemovedObjects> {
         let key = name.to_lowercase();
+        if kind == ObjectKind::Table
+            && let Some(table) = self.relation(schema, name).and_then(RelationEntry::as_table)
+        {
+            self.check_unreferenced(&[table.id])?;
+        }
         let from = self.schema_mut(schema)?;
         let mut removed = RemovedObjects::default();
         let is_dropped = match kind {

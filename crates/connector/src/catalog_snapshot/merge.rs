@@ -1,7 +1,10 @@
 //! What a transaction changed, on top of what others committed meanwhile.
 
-use super::{CatalogSnapshot, SchemaSnapshot};
-use std::{collections::BTreeMap, sync::Arc};
+use super::{CatalogSnapshot, RelationEntry, SchemaSnapshot};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use volley_error::{Error, ErrorKind, Result};
 
 /// What the message of a conflict begins with.
@@ -43,7 +46,31 @@ impl CatalogSnapshot {
             };
             set_or_remove(&mut next.schemas, key, merged.as_ref());
         }
+        if base != own {
+            next.check_merged()?;
+        }
         Ok(next)
+    }
+
+    /// Refuses what two transactions made together: a foreign key to a table that is gone, and two
+    /// indexes of one name.
+    fn check_merged(&self) -> Result<()> {
+        for schema in self.schemas.values() {
+            let mut indexes = BTreeSet::new();
+            for table in schema.relations.values().filter_map(RelationEntry::as_table) {
+                let mut foreign = table.definition.foreign_keys.iter();
+                if foreign.any(|it| self.table(it.target(table.id)).is_none()) {
+                    let name = CatalogSnapshot::shown_name(&schema.name, &table.name);
+                    return Err(CatalogSnapshot::conflict(&name));
+                }
+                for index in &table.definition.indexes {
+                    if !indexes.insert(index.name.to_lowercase()) {
+                        return Err(CatalogSnapshot::conflict(&index.name));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The error of a transaction that changed what another one changed, too.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! form of volley_vector::save, kind 5:
-//!   version     one number; a reader takes its own
+//!   version     one number: 1, or 2 if a table has foreign keys or indexes
 //!   schemas     count, then each: name, relations, sequences, types, macros
 //!   a list      count, then its elements
 //!   optional    0, or 1 and the value
@@ -14,7 +14,10 @@ use super::{
     CatalogSnapshot, MacroEntry, MacroParameterEntry, RelationEntry, SchemaSnapshot, SequenceEntry,
     SequenceId, TableEntry, TableId, TypeEntry, ViewEntry,
 };
-use crate::{CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit, TableDefinition};
+use crate::{
+    CheckDefinition, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    KeyDefinition, OnCommit, TableDefinition,
+};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::Result;
 use volley_types::{Field, Schema, TypeRegistry};
@@ -23,8 +26,11 @@ use volley_vector::save::{Reader, Writer, corruption};
 /// What the bytes hold; others are in `volley_vector::save`, `volley_expression`, `volley_plan`.
 const CATALOG: u8 = 5;
 
-/// Changes with every change of the form.
-const VERSION: usize = 1;
+/// The version of catalogs without foreign keys and indexes.
+const VERSION_PLAIN: usize = 1;
+
+/// The version of the others: a definition of a table ends in them.
+const VERSION: usize = 2;
 
 impl CatalogSnapshot {
     /// The catalog as bytes.
@@ -34,8 +40,9 @@ impl CatalogSnapshot {
     /// Unsupported: opaque types; types of more than [`volley_vector::save::DEPTH_MAX`] levels.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut to = Writer::new(CATALOG);
-        to.number(VERSION);
-        write_all(self.schemas.values(), &mut to, |it, to| write_schema(it, to))?;
+        let version = if self.has_references() { VERSION } else { VERSION_PLAIN };
+        to.number(version);
+        write_all(self.schemas.values(), &mut to, |it, to| write_schema(it, version, to))?;
         Ok(to.finish())
     }
 
@@ -49,15 +56,23 @@ impl CatalogSnapshot {
     pub fn from_bytes(bytes: &[u8], types: &TypeRegistry) -> Result<CatalogSnapshot> {
         let mut from = Reader::new(bytes, CATALOG, types)?;
         let version = from.number()?;
-        if version != VERSION {
+        if ![VERSION_PLAIN, VERSION].contains(&version) {
             return Err(corruption(format_args!("a catalog of version {version}")));
         }
-        let schemas = read_all(&mut from, read_schema)?.into_iter().map(Arc::new);
+        let schemas = read_all(&mut from, |from| read_schema(from, version))?;
+        let schemas = schemas.into_iter().map(Arc::new);
         let schemas = by_name(schemas, |it| &it.name)?;
         from.finish()?;
         let catalog = CatalogSnapshot { schemas };
         catalog.check_identities()?;
         Ok(catalog)
+    }
+
+    /// Whether a table has foreign keys or indexes.
+    fn has_references(&self) -> bool {
+        let relations = self.schemas.values().flat_map(|it| it.relations.values());
+        let mut tables = relations.filter_map(RelationEntry::as_table);
+        tables.any(|it| !it.definition.foreign_keys.is_empty() || !it.definition.indexes.is_empty())
     }
 
     fn check_identities(&self) -> Result<()> {
@@ -148,9 +163,9 @@ fn read_texts(from: &mut Reader<'_>) -> Result<Vec<String>> {
     read_all(from, |from| from.text().map(str::to_owned))
 }
 
-fn write_schema(schema: &SchemaSnapshot, to: &mut Writer) -> Result<()> {
+fn write_schema(schema: &SchemaSnapshot, version: usize, to: &mut Writer) -> Result<()> {
     to.text(&schema.name);
-    write_all(schema.relations.values(), to, write_relation)?;
+    write_all(schema.relations.values(), to, |it, to| write_relation(it, version, to))?;
     write_all(schema.sequences.values(), to, |it, to| write_sequence(it, to))?;
     write_all(schema.types.values(), to, |it, to| {
         to.text(&it.name);
@@ -160,9 +175,10 @@ fn write_schema(schema: &SchemaSnapshot, to: &mut Writer) -> Result<()> {
     write_all(schema.macros.values(), to, |it, to| write_macro(it, to))
 }
 
-fn read_schema(from: &mut Reader<'_>) -> Result<SchemaSnapshot> {
+fn read_schema(from: &mut Reader<'_>, version: usize) -> Result<SchemaSnapshot> {
     let name = from.text()?.to_owned();
-    let relations = by_name(read_all(from, read_relation)?, RelationEntry::name)?;
+    let relations = read_all(from, |from| read_relation(from, version))?;
+    let relations = by_name(relations, RelationEntry::name)?;
     let sequences = read_all(from, read_sequence)?.into_iter().map(Arc::new);
     let sequences = by_name(sequences, |it| &it.name)?;
     let types = read_all(from, |from| {
@@ -180,7 +196,7 @@ fn read_schema(from: &mut Reader<'_>) -> Result<SchemaSnapshot> {
     })
 }
 
-fn write_relation(relation: &RelationEntry, to: &mut Writer) -> Result<()> {
+fn write_relation(relation: &RelationEntry, version: usize, to: &mut Writer) -> Result<()> {
     match relation {
         RelationEntry::Table(table) => {
             to.byte(0);
@@ -190,7 +206,8 @@ fn write_relation(relation: &RelationEntry, to: &mut Writer) -> Result<()> {
                 to.text(&it.name);
                 to.data_type(&it.data_type)
             })?;
-            write_definition(&table.definition, to)
+            write_definition(&table.definition, to)?;
+            if version == VERSION { write_references(&table.definition, to) } else { Ok(()) }
         }
         RelationEntry::View(view) => {
             to.byte(1);
@@ -210,7 +227,7 @@ fn write_relation(relation: &RelationEntry, to: &mut Writer) -> Result<()> {
     }
 }
 
-fn read_relation(from: &mut Reader<'_>) -> Result<RelationEntry> {
+fn read_relation(from: &mut Reader<'_>, version: usize) -> Result<RelationEntry> {
     if read_flag(from)? {
         let mut view = ViewEntry {
             name: from.text()?.to_owned(),
@@ -234,7 +251,11 @@ fn read_relation(from: &mut Reader<'_>) -> Result<RelationEntry> {
         Ok(Field::new(name, from.data_type()?))
     })?;
     let columns = Schema::new(fields);
-    let definition = Arc::new(read_definition(from, columns.len())?);
+    let mut definition = read_definition(from, columns.len())?;
+    if version == VERSION {
+        read_references(from, columns.len(), &mut definition)?;
+    }
+    let definition = Arc::new(definition);
     Ok(RelationEntry::Table(Arc::new(TableEntry { id, name, columns, definition })))
 }
 
@@ -284,7 +305,7 @@ fn read_definition(from: &mut Reader<'_>, width: usize) -> Result<TableDefinitio
     let keys = read_all(from, |from| {
         let is_primary = read_flag(from)?;
         let columns = read_all(from, Reader::number)?;
-        Ok(KeyDefinition { columns, is_primary })
+        Ok(KeyDefinition { columns, is_primary, index: None })
     })?;
     let used = keys.iter().flat_map(|it| &it.columns).max();
     if columns.len() > width || used.is_some_and(|it| *it >= width) {
@@ -297,7 +318,83 @@ fn read_definition(from: &mut Reader<'_>, width: usize) -> Result<TableDefinitio
         2 => OnCommit::Drop,
         other => return Err(corruption(format_args!("no action of a commit: {other}"))),
     };
-    Ok(TableDefinition { columns, checks, keys, comment, on_commit })
+    Ok(TableDefinition { columns, checks, keys, comment, on_commit, ..TableDefinition::default() })
+}
+
+/// Foreign keys, indexes, and which keys are those of indexes.
+fn write_references(definition: &TableDefinition, to: &mut Writer) -> Result<()> {
+    write_all(definition.foreign_keys.iter(), to, |it, to| {
+        write_optional(it.name.as_deref(), to);
+        to.byte(u8::from(it.table.is_some()));
+        if let Some(table) = it.table {
+            to.raw(&table.0.to_le_bytes());
+        }
+        to.number(it.columns.len());
+        it.columns.iter().chain(&it.referenced).for_each(|it| to.number(*it));
+        Ok(())
+    })?;
+    write_all(definition.indexes.iter(), to, |it, to| {
+        to.text(&it.name);
+        to.byte(u8::from(it.is_unique));
+        write_all(it.parts.iter(), to, |it, to| {
+            match it {
+                IndexPart::Column(column) => {
+                    to.byte(0);
+                    to.number(*column);
+                }
+                IndexPart::Expression(text) => {
+                    to.byte(1);
+                    to.text(text);
+                }
+            }
+            Ok(())
+        })
+    })?;
+    for key in &definition.keys {
+        write_optional(key.index.as_deref(), to);
+    }
+    Ok(())
+}
+
+/// What [`write_references`] wrote, of a table with `width` columns.
+fn read_references(
+    from: &mut Reader<'_>,
+    width: usize,
+    definition: &mut TableDefinition,
+) -> Result<()> {
+    definition.foreign_keys = read_all(from, |from| {
+        let name = read_optional(from)?;
+        let table = if read_flag(from)? { Some(TableId(read_u64(from)?)) } else { None };
+        let columns = read_all(from, Reader::number)?;
+        let referenced = columns.iter().map(|_| from.number()).collect::<Result<_>>()?;
+        Ok(ForeignKeyDefinition { name, columns, table, referenced })
+    })?;
+    definition.indexes = read_all(from, |from| {
+        let (name, is_unique) = (from.text()?.to_owned(), read_flag(from)?);
+        let parts = read_all(from, |from| {
+            Ok(match read_flag(from)? {
+                false => IndexPart::Column(from.number()?),
+                true => IndexPart::Expression(from.text()?.to_owned()),
+            })
+        })?;
+        Ok(IndexDefinition { name, is_unique, parts })
+    })?;
+    for key in &mut definition.keys {
+        key.index = read_optional(from)?;
+    }
+    let foreign = definition.foreign_keys.iter().flat_map(|it| match it.table {
+        Some(_) => vec![&it.columns],
+        None => vec![&it.columns, &it.referenced],
+    });
+    let parts = definition.indexes.iter().flat_map(|it| &it.parts);
+    let parts = parts.filter_map(|it| match it {
+        IndexPart::Column(column) => Some(column),
+        IndexPart::Expression(_) => None,
+    });
+    match foreign.flatten().chain(parts).all(|it| *it < width) {
+        true => Ok(()),
+        false => Err(corruption("a constraint or index of columns that do not exist")),
+    }
 }
 
 fn write_sequence(sequence: &SequenceEntry, to: &mut Writer) -> Result<()> {

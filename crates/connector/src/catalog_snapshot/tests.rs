@@ -1,5 +1,8 @@
 use super::*;
-use crate::{CheckDefinition, ColumnDefinition, KeyDefinition, OnCommit};
+use crate::{
+    CheckDefinition, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    KeyDefinition, OnCommit,
+};
 use volley_error::ErrorKind;
 use volley_types::{Field, TypeRegistry};
 
@@ -18,7 +21,29 @@ fn table(id: u64, name: &str) -> RelationEntry {
             CheckDefinition { name: text("positive"), condition: "a > 0".to_owned() },
             CheckDefinition { name: None, condition: "a < 9".to_owned() },
         ],
-        keys: vec![KeyDefinition { columns: vec![1, 0], is_primary: true }],
+        keys: vec![
+            KeyDefinition { columns: vec![1, 0], is_primary: true, index: None },
+            KeyDefinition { columns: vec![1], is_primary: false, index: text("byB") },
+        ],
+        foreign_keys: vec![
+            ForeignKeyDefinition {
+                name: text("up"),
+                columns: vec![1, 0],
+                table: None,
+                referenced: vec![0, 1],
+            },
+            ForeignKeyDefinition {
+                name: None,
+                columns: vec![0],
+                table: Some(TableId(77)),
+                referenced: vec![9],
+            },
+        ],
+        indexes: vec![IndexDefinition {
+            name: "byB".to_owned(),
+            is_unique: true,
+            parts: vec![IndexPart::Column(1), IndexPart::Expression("a + 1".to_owned())],
+        }],
         comment: text("a table"),
         on_commit: OnCommit::DeleteRows,
     };

@@ -111,6 +111,7 @@ fn bind_median(args: &[Type]) -> Option<BoundAggregate> {
     let [value] = args else { return None };
     let (value, place) = match Between::of(value) {
         Some((value, between)) => (value, Place::Between(between)),
+        None if *value == Type::Interval => (Type::Interval, Place::Between(Between::Time)),
         None => (value.clone(), Place::Whole),
     };
     Some(bound(vec![value.clone()], value, Choice::Median(place)))

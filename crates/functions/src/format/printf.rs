@@ -17,7 +17,20 @@ use volley_error::{Error, Result};
 ///
 /// A percent sign without a type.
 pub(super) fn parse(text: &str) -> Result<Template> {
-    let mut parser = Parser { text, rest: text.chars().peekable(), next: 0 };
+    parse_as(Style::Printf, text)
+}
+
+/// As [`parse`], by the rules of Java.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub(super) fn parse_java(text: &str) -> Result<Template> {
+    parse_as(Style::Java, text)
+}
+
+fn parse_as(style: Style, text: &str) -> Result<Template> {
+    let mut parser = Parser { text, rest: text.chars().peekable(), next: 0, style };
     let mut template = Template::default();
     while let Some(character) = parser.rest.next() {
         if character != '%' || parser.rest.next_if_eq(&'%').is_some() {
@@ -34,12 +47,13 @@ struct Parser<'a> {
     rest: Peekable<Chars<'a>>,
     /// The argument of the next field without a number.
     next: usize,
+    style: Style,
 }
 
 impl Parser<'_> {
     fn field(&mut self) -> Result<Field> {
         let index = self.index()?;
-        let mut field = Field::plain(0, Style::Printf);
+        let mut field = Field::plain(0, self.style);
         while let Some(flag) = self.rest.next_if(|it| "-+ 0#,'".contains(*it)) {
             match flag {
                 '-' => field.align = Some(Align::Left),

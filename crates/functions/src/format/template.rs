@@ -69,6 +69,8 @@ pub(super) enum Size {
 pub(super) enum Style {
     Fmt,
     Printf,
+    /// As printf; `s` takes any value and `b` a boolean (Java, class `Formatter`).
+    Java,
 }
 
 impl Field {

@@ -40,6 +40,15 @@ pub(super) fn push<'a>(
         (Argument::Boolean(value), None | Some('s')) => {
             text_of(if value { "true" } else { "false" }, precision, field)?
         }
+        (Argument::Boolean(value), Some('b')) if field.style == Style::Java => {
+            text_of(if value { "true" } else { "false" }, precision, field)?
+        }
+        (Argument::Integer(value), Some('s')) if field.style == Style::Java => {
+            owned_text(value.to_string(), precision, field)?
+        }
+        (Argument::Double(value), Some('s')) if field.style == Style::Java => {
+            owned_text(java_double(value), precision, field)?
+        }
         (Argument::Boolean(value), letter) => integer(i128::from(value), letter, precision, field)
             .ok_or_else(|| wrong("a boolean", field))?,
         (Argument::Integer(value), letter) => {
@@ -110,6 +119,32 @@ fn text_of<'a>(text: &'a str, precision: Option<usize>, field: &Field) -> Result
     Ok(Written { prefix: String::new(), digits, align, takes_zeros: false })
 }
 
+fn owned_text(text: String, precision: Option<usize>, field: &Field) -> Result<Written<'static>> {
+    let Written { prefix, digits, align, takes_zeros } = text_of(&text, precision, field)?;
+    Ok(Written { prefix, digits: Cow::Owned(digits.into_owned()), align, takes_zeros })
+}
+
+/// A number as `Double.toString` of Java writes it: with an exponent below 0.001 and from 10^7 on.
+fn java_double(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let size = value.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        let text = value.to_string();
+        return if text.contains('.') { text } else { text + ".0" };
+    }
+    let text = format!("{value:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        Some((digits, exponent)) => format!("{digits}E{exponent}"),
+        None => text,
+    }
+}
+
 fn sign_of(is_negative: bool, field: &Field) -> String {
     match field.sign {
         _ if is_negative => "-".to_owned(),
@@ -125,7 +160,7 @@ fn integer(
     precision: Option<usize>,
     field: &Field,
 ) -> Option<Written<'static>> {
-    let is_printf = field.style == Style::Printf;
+    let is_printf = field.style != Style::Fmt;
     let mut prefix = sign_of(value < 0, field);
     // C takes the bits of a number that is written to another base than ten.
     let size = match (is_printf, i64::try_from(value)) {

@@ -25,12 +25,13 @@ pub(super) fn register(registry: &mut Registry) {
     }
     let position = doc(
         "array_position(array, x) -> bigint",
-        "The position of the first element equal to x, from 1; null if there is none.",
+        "The position of the first element equal to x, from 1, or of the first null if x is null; \
+         null if there is none.",
         "nested",
-        &[("array_position([1, 2], 2)", "2")],
+        &[("array_position([1, 2], 2)", "2"), ("array_position([1, NULL], NULL)", "2")],
     );
     for name in ["array_position", "list_position", "list_indexof", "array_indexof"] {
-        add_search(registry, name, &position, |place, _| place.map(|at| at as i64 + 1));
+        add_position(registry, name, &position);
     }
     let value = doc(
         "element_at(map, key) -> value",
@@ -74,6 +75,34 @@ pub fn add_search<R: Returned>(
             answer(array.position(x), &|| array.has_nulls())
         },
     );
+}
+
+/// Adds `array_position` under a name.
+fn add_position(registry: &mut Registry, name: &str, doc: &FunctionDoc) {
+    let frequent = [position_native::<i32>, position_native::<i64>, position_native::<f64>];
+    frequent.into_iter().for_each(|it| registry.simple(name, doc.clone(), it()));
+    registry.simple(name, doc.clone(), |array: ArrayView<Varchar>, x: Option<&str>| {
+        position_from_one(&array, x)
+    });
+    // Last: of two overloads that fit alike, the first one is taken.
+    registry.simple(
+        name,
+        doc.clone(),
+        |array: ArrayView<Equatable<0>>, x: Option<EquatableValue<0>>| position_from_one(&array, x),
+    );
+}
+
+fn position_native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>>() -> Simple {
+    scalar(|array: ArrayView<T>, x: Option<T>| position_from_one(&array, x))
+}
+
+/// The position of the first element that is equal to `x`, from 1; of the first null without `x`.
+fn position_from_one<K: Key>(array: &ArrayView<'_, K>, x: Option<K::Value<'_>>) -> Option<i64> {
+    let place = match x {
+        Some(x) => array.position(x),
+        None => (0..array.len()).find(|it| array.is_null(*it)),
+    };
+    place.map(|at| at as i64 + 1)
 }
 
 fn native<T: SqlType + Key + for<'a> Arg<Value<'a> = T>, R: Returned>(

@@ -79,7 +79,10 @@ impl<'a> Binder<'a> {
             [name] => self.merge_action(&name.value, span),
             _ => None,
         };
-        let found = action.or_else(|| self.whole_row(parts, span));
+        let found = match action {
+            Some(action) => Some(action),
+            None => self.whole_row(parts, span),
+        };
         let found = found.or_else(|| self.session_name(parts, span));
         found.ok_or_else(|| self.no_column(parts, span))
     }
@@ -96,14 +99,30 @@ impl<'a> Binder<'a> {
     }
 
     /// The row that the name of a table in FROM means, where no column has its name.
-    fn whole_row(&self, parts: &[Ident], span: Option<Span>) -> Option<Expr> {
+    fn whole_row(&mut self, parts: &[Ident], span: Option<Span>) -> Option<Expr> {
         let [name] = parts else { return None };
-        let scope = &self.levels.last()?.scope;
-        let columns = scope.columns.iter().filter(|it| it.is_of(&name.value));
-        let columns: Vec<&Column> = columns.map(|it| &it.column).collect();
+        let innermost = self.levels.len().checked_sub(1)?;
+        (0..=innermost).rev().find_map(|level| self.whole_row_of(level, &name.value, span))
+    }
+
+    /// The row of a table in FROM of a query further out.
+    pub(super) fn outer_row(&mut self, name: &str, span: Option<Span>) -> Option<Expr> {
+        let innermost = self.levels.len().checked_sub(1)?;
+        (0..innermost).rev().find_map(|level| self.whole_row_of(level, name, span))
+    }
+
+    fn whole_row_of(&mut self, level: usize, name: &str, span: Option<Span>) -> Option<Expr> {
+        let is_outer = level + 1 < self.levels.len();
+        let level = self.levels.get_mut(level).filter(|it| !it.hidden)?;
+        let columns = level.scope.columns.iter().filter(|it| it.is_of(name));
+        let columns: Vec<Column> = columns.map(|it| it.column.clone()).collect();
+        if columns.is_empty() {
+            return None;
+        }
+        level.referenced |= is_outer;
         let names = columns.iter().map(|it| it.name.clone()).collect();
         let values = columns.iter().map(|it| column_expr(it, span)).collect();
-        (!columns.is_empty()).then(|| row_of(values, names, span))
+        Some(row_of(values, names, span))
     }
 
     /// A column of one level, and how many parts of the name it takes.

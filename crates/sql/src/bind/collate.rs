@@ -36,6 +36,38 @@ const SEARCHES: [&str; 23] = [
     "list_has_all",
 ];
 
+/// Functions that make text of text: the result has the collation of the arguments.
+const KEEPS: [&str; 28] = [
+    "concat",
+    "concat_op",
+    "concat_ws",
+    "lower",
+    "lcase",
+    "upper",
+    "ucase",
+    "trim",
+    "ltrim",
+    "rtrim",
+    "left",
+    "right",
+    "left_grapheme",
+    "right_grapheme",
+    "repeat",
+    "reverse",
+    "substring",
+    "substr",
+    "replace",
+    "lpad",
+    "rpad",
+    "array_extract",
+    "regexp_replace",
+    "regexp_extract",
+    "strip_accents",
+    "translate",
+    "format",
+    "printf",
+];
+
 impl<'a> Binder<'a> {
     /// `text COLLATE name`: text of a type that has another order.
     pub(super) fn collated(
@@ -95,6 +127,19 @@ impl<'a> Binder<'a> {
         };
         args.into_iter().enumerate().map(key).collect()
     }
+}
+
+/// The collation that the text which a function makes of `args` keeps.
+pub(super) fn kept(name: &str, args: &[Expr], result: &Type) -> Option<Type> {
+    if *result != Type::Varchar || !KEEPS.contains(&name) {
+        return None;
+    }
+    let mut collations = args.iter().filter_map(|it| match &it.data_type {
+        custom @ Type::Custom(_) => collation_of(custom),
+        _ => None,
+    });
+    let first = collations.next()?;
+    collations.all(|it| it == first).then(|| first.clone())
 }
 
 /// The collation of text, or of the texts of an array.

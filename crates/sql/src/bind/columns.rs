@@ -6,15 +6,16 @@ use super::{
     expr::without_parentheses,
     scope::{Scope, ScopeColumn},
     select::{Item, column_expr},
-    star::invalid_pattern,
+    star::{invalid_pattern, renames},
     unsupported,
 };
 use crate::parse::UNPACKED;
 use regex::Regex;
 use sqlparser::ast::{
-    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, LambdaFunction,
-    OneOrManyWithParens, Spanned, Value as Literal,
+    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, IdentWithAlias,
+    LambdaFunction, OneOrManyWithParens, Spanned, Value as Literal,
 };
+use std::ops::ControlFlow;
 use volley_error::{Error, Result, Span};
 use volley_logical::{Column, Expr, Plan};
 use volley_types::{Type, Value};
@@ -45,7 +46,8 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let columns = self.chosen(function, span)?;
         let Some(choices) = &mut self.choices else {
-            let message = "COLUMNS is only allowed in the SELECT list, WHERE, HAVING and QUALIFY";
+            let message =
+                "COLUMNS is only allowed in the SELECT list, WHERE, HAVING, QUALIFY and ORDER BY";
             return Err(Error::invalid_query(message).span(span));
         };
         if choices.columns.is_empty() {
@@ -117,11 +119,12 @@ impl<'a> Binder<'a> {
             FunctionArgExpr::Wildcard => self.columns_of(None, span)?,
             FunctionArgExpr::QualifiedWildcard(name) => self.columns_of(Some(name), span)?,
             FunctionArgExpr::WildcardWithOptions(options) => {
-                if options.opt_replace.is_some() || options.opt_rename.is_some() {
-                    return Err(unsupported("REPLACE and RENAME in COLUMNS", span));
+                if options.opt_replace.is_some() {
+                    return Err(unsupported("REPLACE in COLUMNS", span));
                 }
                 let columns = self.columns_of(None, span)?;
-                self.without_left_out(columns, options)?
+                let columns = self.without_left_out(columns, options)?;
+                return self.renamed(columns, renames(options));
             }
             FunctionArgExpr::Expr(expr) => match text_of(expr) {
                 Some(pattern) => {
@@ -133,6 +136,25 @@ impl<'a> Binder<'a> {
             },
         };
         Ok(columns.into_iter().map(|it| it.column.clone()).collect())
+    }
+
+    /// The columns with the names that RENAME gives them.
+    fn renamed(
+        &self,
+        columns: Vec<&ScopeColumn>,
+        renames: &[IdentWithAlias],
+    ) -> Result<Vec<Column>> {
+        let mut columns: Vec<Column> = columns.into_iter().map(|it| it.column.clone()).collect();
+        let old: Vec<String> = columns.iter().map(|it| it.name.clone()).collect();
+        for IdentWithAlias { ident, alias } in renames {
+            let position = old.iter().position(|it| it.eq_ignore_ascii_case(&ident.value));
+            let Some(column) = position.and_then(|it| columns.get_mut(it)) else {
+                let message = format!("no such column in RENAME: {}", ident.value);
+                return Err(Error::invalid_query(message).span(self.span(ident.span)));
+            };
+            column.name.clone_from(&alias.value);
+        }
+        Ok(columns)
     }
 
     /// `COLUMNS(['a', 'b'])`: in the order of `*`.
@@ -181,6 +203,14 @@ impl<'a> Binder<'a> {
         result.map(|()| bound)
     }
 
+    /// The columns of `*COLUMNS(...)`, if the expression is that.
+    pub(super) fn unpacked_columns(&mut self, expr: &'a ast::Expr) -> Result<Option<Vec<Column>>> {
+        match unpacking(expr) {
+            Some(call) => self.chosen(call, self.span(call.name.span())).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Expressions, of which `*COLUMNS(...)` is one per column.
     pub(super) fn unpacked(
         &mut self,
@@ -212,6 +242,9 @@ pub(super) fn choice_name(item: &Item<'_>, written: &ast::Expr, column: Option<&
     if is_call(without_parentheses(written)) && item.name == written.to_string() {
         return column.name.clone();
     }
+    if let Some(name) = numbered_name(&item.name, written, &column.name) {
+        return name;
+    }
     match item.name.to_ascii_lowercase().find("columns(") {
         Some(start) => {
             let call = &item.name[start..];
@@ -226,6 +259,45 @@ pub(super) fn choice_name(item: &Item<'_>, written: &ast::Expr, column: Option<&
         }
         None => item.name.clone(),
     }
+}
+
+/// An alias such as `x_\1`, with what the groups of the pattern of COLUMNS match in the name of a
+/// column.
+fn numbered_name(alias: &str, written: &ast::Expr, column: &str) -> Option<String> {
+    let is_number =
+        |it: (usize, &str)| alias[it.0 + 1..].starts_with(|digit: char| digit.is_ascii_digit());
+    if !alias.match_indices('\\').any(is_number) {
+        return None;
+    }
+    let pattern = ast::visit_expressions(written, |it| match it {
+        ast::Expr::Function(call)
+            if crate::parse::dotted(&call.name).eq_ignore_ascii_case(COLUMNS) =>
+        {
+            match &call.args {
+                FunctionArguments::List(list) => match list.args.as_slice() {
+                    [FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern))] => text_of(pattern)
+                        .map_or(ControlFlow::Continue(()), |it| ControlFlow::Break(it.to_owned())),
+                    _ => ControlFlow::Continue(()),
+                },
+                _ => ControlFlow::Continue(()),
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    let regex = Regex::new(&pattern.break_value()?).ok()?;
+    let groups = regex.captures(column)?;
+    let mut name = String::with_capacity(alias.len());
+    let mut chars = alias.chars().peekable();
+    while let Some(next) = chars.next() {
+        match (next, chars.peek().and_then(|it| it.to_digit(10))) {
+            ('\\', Some(group)) => {
+                chars.next();
+                name.push_str(groups.get(group as usize).map_or("", |it| it.as_str()));
+            }
+            _ => name.push(next),
+        }
+    }
+    Some(name)
 }
 
 fn text_of(expr: &ast::Expr) -> Option<&str> {

@@ -99,6 +99,7 @@ impl<'a> Binder<'a> {
                 _ => Ok(Statement::Query(self.query(query)?.into())),
             },
             Written::CreateTable(create) => self.create_table(create),
+            Written::CreateIndex(create) => self.create_index(create),
             Written::Drop { object_type, if_exists, names, cascade, .. } => {
                 let kind = match object_type {
                     ObjectType::Table => DropKind::Table,
@@ -107,6 +108,7 @@ impl<'a> Binder<'a> {
                         return Err(unsupported("DROP SEQUENCE ... CASCADE", None));
                     }
                     ObjectType::Sequence => DropKind::Sequence,
+                    ObjectType::Index => DropKind::Index,
                     ObjectType::Type if *cascade => DropKind::TypeAndUsers,
                     ObjectType::Type => DropKind::Type,
                     ObjectType::Schema if *cascade => DropKind::SchemaAndAll,

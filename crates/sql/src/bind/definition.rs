@@ -81,14 +81,7 @@ impl<'a> Binder<'a> {
     fn created_rows(&mut self, query: &'a ast::Query, create: &'a CreateTable) -> Result<Query> {
         let mut bound = self.query(query)?;
         let names = &create.columns;
-        let has_more = |it: &&ColumnDef| {
-            let is_untyped = match &it.data_type {
-                DataType::Unspecified => true,
-                DataType::Custom(name, _) => parse::dotted(name) == parse::NO_TYPE,
-                _ => false,
-            };
-            !is_untyped || !it.options.is_empty()
-        };
+        let has_more = |it: &&ColumnDef| !is_untyped(it) || !it.options.is_empty();
         if let Some(column) = names.iter().find(has_more) {
             let span = self.span(column.name.span);
             return Err(unsupported("types and constraints in CREATE TABLE AS", span));
@@ -133,26 +126,55 @@ impl<'a> Binder<'a> {
     fn defined(&self, create: &'a CreateTable) -> Result<(Schema, TableDefinition)> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for column in &create.columns {
-            let (data_type, named_types) = self.column_type(column)?;
+            let (data_type, named_types) = match is_untyped(column) {
+                true => (Type::Unknown, Vec::new()),
+                false => self.column_type(column)?,
+            };
             fields.push(Field::new(column.name.value.clone(), data_type));
             columns.push(ColumnDefinition { named_types, ..ColumnDefinition::default() });
         }
         check_names(fields.iter().map(|it| it.name.as_str()))?;
+        self.add_generated_types(create, &mut fields)?;
         let schema = Schema::new(fields);
         let mut definition = TableDefinition { columns, ..TableDefinition::default() };
         for (index, column) in create.columns.iter().enumerate() {
             let span = self.span(column.name.span);
-            for option in &column.options {
+            let options = column.options.iter();
+            for option in options.filter(|it| !matches!(it.option, ColumnOption::ForeignKey(_))) {
                 let name = option.name.as_ref();
                 self.column_option(&mut definition, &schema, (index, name, &option.option), span)?;
             }
         }
         self.check_generated(&schema, &definition, create)?;
         let span = self.span(create.name.span());
-        for constraint in &create.constraints {
+        let constraints = create.constraints.iter();
+        for constraint in constraints.filter(|it| !matches!(it, TableConstraint::ForeignKey(_))) {
             self.constraint(&mut definition, &schema, constraint, span)?;
         }
+        self.foreign_keys(create, &schema, &mut definition)?;
         Ok((schema, definition))
+    }
+
+    /// Sets the types of generated columns that are written without one: those of their
+    /// expressions.
+    fn add_generated_types(&self, create: &CreateTable, fields: &mut [Field]) -> Result<()> {
+        let columns = fields.iter().zip(&create.columns);
+        let plain = columns.filter(|it| generation_of(it.1).is_none()).map(|it| it.0.clone());
+        let plain = Schema::new(plain.collect());
+        for (field, column) in fields.iter_mut().zip(&create.columns) {
+            if !is_untyped(column) {
+                continue;
+            }
+            let span = self.span(column.name.span);
+            let Some(written) = generation_of(column) else {
+                let message = format!("a column needs a type: {}", field.name);
+                return Err(Error::invalid_query(message).span(span));
+            };
+            let (text, scope) = (written.to_string(), self.scope_of(&plain));
+            let bound = self.generated_expr(&text, scope, &Type::Unknown, span)?;
+            field.data_type = known(&bound.data_type);
+        }
+        Ok(())
     }
 
     /// The type of a column to be made, with its collation, and the types made by CREATE TYPE that
@@ -274,7 +296,6 @@ impl<'a> Binder<'a> {
                 definition.checks.push(check);
                 Ok(())
             }
-            TableConstraint::ForeignKey(_) => Err(unsupported("FOREIGN KEY", span)),
             other => Err(unsupported(format!("the constraint {other}"), span)),
         }
     }
@@ -301,7 +322,7 @@ impl<'a> Binder<'a> {
                 column.is_not_null |= is_primary;
             }
         }
-        definition.keys.push(KeyDefinition { columns, is_primary });
+        definition.keys.push(KeyDefinition { columns, is_primary, index: None });
         Ok(())
     }
 
@@ -320,7 +341,7 @@ impl<'a> Binder<'a> {
         Ok(CheckDefinition { name: name.map(|it| it.value.clone()), condition })
     }
 
-    fn scope_of(&self, schema: &Schema) -> Scope {
+    pub(super) fn scope_of(&self, schema: &Schema) -> Scope {
         let column = |it: &Field| self.column(it.name.clone(), it.data_type.clone());
         Scope::of_columns(schema.fields.iter().map(column).collect())
     }
@@ -415,6 +436,11 @@ impl<'a> Binder<'a> {
             }
             AlterTableOperation::AddConstraint { constraint, .. } => {
                 let mut definition = self.full_definition(target);
+                if let TableConstraint::ForeignKey(key) = constraint {
+                    let key = self.added_foreign_key(target, &definition, key)?;
+                    definition.foreign_keys.push(key);
+                    return Ok(Some(Alteration::Define { definition }));
+                }
                 self.constraint(&mut definition, target.schema(), constraint, target.span)?;
                 if definition.checks.len() > target.stored.definition.checks.len() {
                     return Err(unsupported("ADD CHECK", target.span));
@@ -489,11 +515,13 @@ impl<'a> Binder<'a> {
             let message = format!("cannot drop the last column of a table: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }
-        if target.stored.definition.keys.iter().any(|it| it.columns.contains(&index)) {
+        let mut keys = target.stored.definition.keys.iter().filter(|it| it.index.is_none());
+        if keys.any(|it| it.columns.contains(&index)) {
             let message = format!("column is part of a key: {}", name.value);
             return Err(Error::invalid_query(message).span(span));
         }
         self.check_unchecked(target, index, name)?;
+        self.check_unreferenced(target, index, name)?;
         Ok(Alteration::DropColumn { index })
     }
 
@@ -503,6 +531,7 @@ impl<'a> Binder<'a> {
         if index < others.len() {
             others.fields.remove(index);
         }
+        self.check_not_in_index(target, (&others, name))?;
         for check in &target.stored.definition.checks {
             if self.stored_condition(&check.condition, self.scope_of(&others), None).is_err() {
                 let message =
@@ -567,6 +596,7 @@ impl<'a> Binder<'a> {
         (name, data_type, using): (&'a Ident, &'a DataType, Option<&'a ast::Expr>),
     ) -> Result<Alteration> {
         self.check_unchecked(target, index, name)?;
+        self.check_unreferenced(target, index, name)?;
         if target.stored.definition.is_generated(index) {
             return Err(unsupported("another type of a generated column", self.span(name.span)));
         }
@@ -583,6 +613,23 @@ impl<'a> Binder<'a> {
         let values = self.new_values(target, value)?;
         Ok(Alteration::Retype { index, data_type, named_types, values })
     }
+}
+
+/// Whether a column is written without a type.
+fn is_untyped(column: &ColumnDef) -> bool {
+    match &column.data_type {
+        DataType::Unspecified => true,
+        DataType::Custom(name, _) => parse::dotted(name) == parse::NO_TYPE,
+        _ => false,
+    }
+}
+
+/// The expression of a generated column.
+fn generation_of(column: &ColumnDef) -> Option<&ast::Expr> {
+    column.options.iter().find_map(|it| match &it.option {
+        ColumnOption::Generated { generation_expr, .. } => generation_expr.as_ref(),
+        _ => None,
+    })
 }
 
 /// The name of a temporary table or view, with its schema.

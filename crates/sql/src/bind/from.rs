@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
         Bound { plan, columns }
     }
 
-    fn view(
+    pub(super) fn view(
         &mut self,
         name: &str,
         sql: &str,

@@ -3,6 +3,7 @@
 use super::{
     Binder,
     aggregate::Parsed,
+    collate,
     collection::{COLLECTION_FORMS, LIST_AGGREGATES},
     columns::COLUMNS,
     constant_forms::{normal_form, rounded_text},
@@ -10,6 +11,7 @@ use super::{
     inspect,
     json::{GROUP_STRUCTURE, JSON_TRANSFORMS},
     lambda::is_lambda,
+    select::column_expr,
     session::GET_VARIABLE,
     unnest::GENERATE_SUBSCRIPTS,
     unsupported,
@@ -24,6 +26,14 @@ use volley_error::{Error, Result, Span};
 use volley_function::BoundScalar;
 use volley_logical::{Expr, ExprKind, SpecialForm};
 use volley_types::{Field, Type, Value};
+
+/// The error of a field of a row without a name.
+fn unnamed(span: Option<Span>) -> Error {
+    Error::invalid_query("fields of a row are written name := value").span(span)
+}
+
+/// The function of JSON that applies any number of patches, one after the other.
+const MERGE_PATCH: &str = "json_merge_patch";
 
 /// Functions that are special forms, or constructors of rows.
 const SPECIAL_FUNCTIONS: [&str; 13] = [
@@ -287,6 +297,13 @@ impl<'a> Binder<'a> {
         if let Some(field) = fractional_field(name, &args) {
             return self.call_named(field, args.into_iter().skip(1).collect(), span, name_span);
         }
+        if name == MERGE_PATCH && args.len() > 2 {
+            let mut patches = args.into_iter();
+            let first = patches.next().ok_or_else(|| Error::internal("no arguments"))?;
+            return patches.try_fold(first, |patched, patch| {
+                self.call_named(name, vec![patched, patch], span, name_span)
+            });
+        }
         let args = match self.constant_form(name, args, span)? {
             Ok(form) => return Ok(form),
             Err(args) => args,
@@ -306,6 +323,7 @@ impl<'a> Binder<'a> {
             ExprKind::Constant(value) => (&it.data_type, Some(value)),
             _ => (&it.data_type, None),
         }))?;
+        let collation = collate::kept(name, &args, &result);
         let args = args.into_iter().zip(&bound.args);
         let args = args.map(|(arg, to)| self.coerce(arg, to)).collect::<Result<Vec<_>>>()?;
         let mut call = Expr::call(bound.name, args, result).at(span);
@@ -313,7 +331,10 @@ impl<'a> Binder<'a> {
         if !bound.traits.deterministic && call.data_type != Type::Unknown {
             call.occurrence = Some(self.shared.ids.occurrence());
         }
-        Ok(call)
+        match collation {
+            Some(collation) => self.cast_to(call, collation, false),
+            None => Ok(call),
+        }
     }
 
     /// String literals take other types, and values of an ENUM are text, only if there is no
@@ -388,16 +409,25 @@ impl<'a> Binder<'a> {
         self.call(name, vec![row, fields], span)
     }
 
+    /// `struct_pack(name := value, *COLUMNS(...))`.
     fn struct_pack(&mut self, written: &'a [FunctionArg], span: Option<Span>) -> Result<Expr> {
-        let mut fields = Vec::with_capacity(written.len());
+        let (mut names, mut values) = (Vec::new(), Vec::new());
         for arg in written {
-            let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } = arg else {
-                let message = "fields of a row are written name := value";
-                return Err(Error::invalid_query(message).span(span));
-            };
-            fields.push((name.value.as_str(), expr));
+            match arg {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(expr), .. } => {
+                    names.push(name.value.clone());
+                    values.push(self.expr(expr)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
+                    let columns = self.unpacked_columns(expr)?.ok_or_else(|| unnamed(span))?;
+                    names.extend(columns.iter().map(|it| it.name.clone()));
+                    values.extend(columns.iter().map(|it| column_expr(it, span)));
+                }
+                _ => return Err(unnamed(span)),
+            }
         }
-        self.row_value(fields)
+        self.check_field_names(&names, span)?;
+        Ok(row_of(values, names, span))
     }
 
     /// `{'name': value, ...}` or `(value, ...)`.

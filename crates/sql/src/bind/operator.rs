@@ -3,6 +3,7 @@
 use super::{
     Binder,
     coerce::{is_integer_literal, literal_fits},
+    collate,
     expr::{chain_of, covering, first_span},
     unsupported,
 };
@@ -11,6 +12,9 @@ use sqlparser::ast::{self, BinaryOperator};
 use volley_error::{Error, Result, Span};
 use volley_logical::{Expr, SpecialForm};
 use volley_types::{Type, Value};
+
+/// The function of `||`.
+const CONCAT: &str = "concat_op";
 
 impl<'a> Binder<'a> {
     /// A binary operator.
@@ -235,6 +239,10 @@ impl<'a> Binder<'a> {
                 return self.concatenation_with_elements(args);
             }
         }
+        let collation = match has_list || args.iter().any(is_bytes) {
+            true => None,
+            false => collate::kept(CONCAT, &args, &Type::Varchar),
+        };
         let mut args = if has_list {
             self.unify(args, "||")?
         } else {
@@ -249,14 +257,18 @@ impl<'a> Binder<'a> {
                 pairs.push(match rest.next() {
                     Some(right) => {
                         let span = covering(&[&left, &right]);
-                        self.call("concat_op", vec![left, right], span)?
+                        self.call(CONCAT, vec![left, right], span)?
                     }
                     None => left,
                 });
             }
             args = pairs;
         }
-        args.pop().ok_or_else(|| Error::internal("|| without operands"))
+        let all = args.pop().ok_or_else(|| Error::internal("|| without operands"))?;
+        match collation {
+            Some(collation) => self.cast_to(all, collation, false),
+            None => Ok(all),
+        }
     }
 
     /// Lists and elements put together from left to right, as Presto does.
@@ -269,7 +281,7 @@ impl<'a> Binder<'a> {
         let first = args.next().ok_or_else(|| Error::internal("|| without operands"))?;
         args.try_fold(first, |left, right| {
             let span = covering(&[&left, &right]);
-            self.call("concat_op", vec![left, right], span)
+            self.call(CONCAT, vec![left, right], span)
         })
     }
 }

@@ -55,7 +55,8 @@ impl<'a> Binder<'a> {
             }
             OrderByKind::Expressions(written) => {
                 let names: Vec<&str> = items.iter().map(|it| it.name.as_str()).collect();
-                let bind = |it: &'a OrderByExpr| {
+                let mut keys = Vec::with_capacity(written.len());
+                for it in written {
                     self.reject_fill(it)?;
                     let direction = self.direction(&it.options)?;
                     let is_same = |a: usize, b: usize| match (exprs.get(a), exprs.get(b)) {
@@ -63,14 +64,16 @@ impl<'a> Binder<'a> {
                         _ => false,
                     };
                     let item = self.named_output(&it.expr, &names, is_same)?;
-                    let expr = match item.and_then(|index| exprs.get(index)) {
-                        Some(item) => item.clone().at(self.span(it.expr.span())),
-                        None => self.expr(&it.expr)?,
+                    let found = match item.and_then(|index| exprs.get(index)) {
+                        Some(item) => vec![(None, item.clone().at(self.span(it.expr.span())))],
+                        None => self.for_each_choice(|binder| binder.expr(&it.expr))?,
                     };
-                    self.needs_order(&expr.data_type, "ORDER BY", expr.span)?;
-                    Ok(key(item, expr, direction))
-                };
-                written.iter().map(bind).collect()
+                    for (_, expr) in found {
+                        self.needs_order(&expr.data_type, "ORDER BY", expr.span)?;
+                        keys.push(key(item, expr, direction));
+                    }
+                }
+                Ok(keys)
             }
         }
     }

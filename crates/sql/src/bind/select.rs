@@ -277,7 +277,9 @@ impl<'a> Binder<'a> {
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     let starred = match kind {
-                        SelectItemQualifiedWildcardKind::ObjectName(name) => Starred::Name(name),
+                        SelectItemQualifiedWildcardKind::ObjectName(name) => {
+                            self.named_star(name)?
+                        }
                         SelectItemQualifiedWildcardKind::Expr(row) => Starred::Row(self.expr(row)?),
                     };
                     self.wildcard(&starred, options, &mut items)?;
@@ -288,6 +290,16 @@ impl<'a> Binder<'a> {
             }
         }
         Ok(items)
+    }
+
+    /// What `name.*` means: a table or a row of the query, or else a table of a query further out.
+    fn named_star(&mut self, name: &'a ast::ObjectName) -> Result<Starred<'a>> {
+        let (dotted, span) = (crate::parse::dotted(name), self.span(name.span()));
+        let parts: Vec<Ident> = name.0.iter().filter_map(|it| it.as_ident().cloned()).collect();
+        if self.scope()?.has_relation(&dotted) || self.named_row(&parts, span)?.is_some() {
+            return Ok(Starred::Name(name));
+        }
+        Ok(self.outer_row(&dotted, span).map_or(Starred::Name(name), Starred::Row))
     }
 
     pub(super) fn scope(&self) -> Result<&Scope> {

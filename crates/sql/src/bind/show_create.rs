@@ -7,9 +7,9 @@ use crate::{
     parse,
 };
 use sqlparser::ast::{ObjectName, Spanned};
-use volley_connector::{Table, TableDefinition};
+use volley_connector::TableDefinition;
 use volley_error::{Error, Result};
-use volley_logical::{Expr, Plan};
+use volley_logical::{Expr, NamedTable, Plan};
 use volley_types::{Type, Value};
 
 impl Binder<'_> {
@@ -19,7 +19,7 @@ impl Binder<'_> {
         let dotted = parse::dotted(name);
         let found = self.shared.catalog.table(&dotted).map_err(|it| it.span(span))?;
         let text = match found.ok_or_else(|| self.no_table(&dotted, span))? {
-            Relation::Table(table) if !is_view => self.create_table_text(&dotted, &*table.table),
+            Relation::Table(table) if !is_view => self.create_table_text(&dotted, &table),
             Relation::View { sql, columns, .. } if is_view => {
                 create_view_text(&dotted.split('.').collect::<Vec<_>>(), &sql, &columns)
             }
@@ -38,11 +38,13 @@ impl Binder<'_> {
         Ok(Statement::Query(projected(Plan::one_row(), vec![(column, text)]).into()))
     }
 
-    fn create_table_text(&self, name: &str, table: &dyn Table) -> String {
-        let stored = table.as_stored();
+    fn create_table_text(&self, name: &str, table: &NamedTable) -> String {
+        let stored = table.table.as_stored();
         let none = TableDefinition::default();
         let definition = stored.as_ref().map_or(&none, |it| &*it.definition);
         let parts: Vec<&str> = name.split('.').collect();
-        create_table_text(self.shared.dialect, &parts, table.schema(), definition)
+        let referenced = self.shared.catalog.referenced(&table.reference);
+        let schema = table.table.schema();
+        create_table_text(self.shared.dialect, &parts, schema, definition, &referenced)
     }
 }

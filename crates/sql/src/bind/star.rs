@@ -259,7 +259,8 @@ fn escaped(character: char) -> String {
     regex::escape(character.encode_utf8(&mut [0; 4]))
 }
 
-fn renames(options: &WildcardAdditionalOptions) -> &[IdentWithAlias] {
+/// The columns of RENAME.
+pub(super) fn renames(options: &WildcardAdditionalOptions) -> &[IdentWithAlias] {
     match &options.opt_rename {
         Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
         Some(RenameSelectItem::Multiple(several)) => several,

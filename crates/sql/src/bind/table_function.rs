@@ -25,6 +25,9 @@ impl<'a> Binder<'a> {
         if name == STATEMENT_ROWS {
             return self.statement_rows(args, span);
         }
+        if let Some(bound) = self.rows_of_text(&name, args, span)? {
+            return Ok(bound);
+        }
         if !self.shared.catalog.has_table_function(&name) {
             return Err(self.no_table_function(&name, span));
         }
@@ -43,7 +46,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn table_arguments(
+    pub(super) fn table_arguments(
         &mut self,
         args: &'a TableFunctionArgs,
         span: Option<Span>,

@@ -186,6 +186,7 @@ fn explain(parser: &mut Parser<'_>, source: &Arc<Source>) -> Parsed<Command> {
     }
     let form = match (analyze || options.analyze, options.distributed) {
         (true, _) => ExplainForm::Analyze,
+        (false, _) if options.io => ExplainForm::Io,
         (false, true) => ExplainForm::Distributed,
         (false, false) if options.sub_operators => ExplainForm::SubOperators,
         (false, false) => ExplainForm::Plan,

@@ -8,6 +8,7 @@
 //! EXPLAIN (TYPE DISTRIBUTED) statement              the fragments of the plan
 //! EXPLAIN (DISTRIBUTED) statement                   the same
 //! EXPLAIN (SUBOPERATORS, FORMAT SVG) statement      the plan as sub-operators
+//! EXPLAIN (TYPE IO) statement                       the tables that it reads and writes
 //! ```
 
 use super::command::Parsed;
@@ -29,6 +30,8 @@ pub(super) struct ExplainOptions {
     pub(super) distributed: bool,
     /// SUBOPERATORS.
     pub(super) sub_operators: bool,
+    /// TYPE IO.
+    pub(super) io: bool,
     /// FORMAT.
     pub(super) format: ExplainFormat,
 }
@@ -81,16 +84,14 @@ fn option(parser: &mut Parser<'_>, options: &mut ExplainOptions) -> Parsed<()> {
         ("TYPE", "VALIDATE") => options.validates = true,
         ("TYPE", "DISTRIBUTED") => options.distributed = true,
         ("TYPE", "LOGICAL") => {}
-        ("TYPE", "IO") => {
-            return refused("is not supported; EXPLAIN shows the tables that are read");
-        }
+        ("TYPE", "IO") => options.io = true,
         ("FORMAT", "TEXT") => options.format = ExplainFormat::Text,
         ("FORMAT", "JSON") => options.format = ExplainFormat::Json,
         ("FORMAT", "HTML") => options.format = ExplainFormat::Html,
         ("FORMAT", "DOT" | "GRAPHVIZ") => options.format = ExplainFormat::Dot,
         ("FORMAT", "SVG") => options.format = ExplainFormat::Svg,
         ("FORMAT", "TRACE") => options.format = ExplainFormat::Trace,
-        ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED or VALIDATE", token),
+        ("TYPE", _) => return parser.expected("LOGICAL, DISTRIBUTED, IO or VALIDATE", token),
         ("FORMAT", _) => return refused("is no format: use TEXT, JSON, HTML, DOT, SVG or TRACE"),
         _ => return parser.expected("ANALYZE, DISTRIBUTED, SUBOPERATORS, TYPE or FORMAT", token),
     }

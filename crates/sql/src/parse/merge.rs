@@ -104,7 +104,8 @@ fn untyped_columns(tokens: &[TokenWithSpan]) -> HashSet<usize> {
     found
 }
 
-fn quoted(name: &str, place: &TokenWithSpan) -> TokenWithSpan {
+/// A name in quotes.
+pub(super) fn quoted(name: &str, place: &TokenWithSpan) -> TokenWithSpan {
     let value = name.to_owned();
     let word = Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword };
     TokenWithSpan { token: Token::Word(word), span: place.span }

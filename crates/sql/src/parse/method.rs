@@ -126,7 +126,16 @@ fn is_of_name(tokens: &[TokenWithSpan], first: usize) -> bool {
         }
         _ => false,
     };
-    is_defined || is_package
+    is_defined || is_package || is_indexed(tokens, first)
+}
+
+/// Whether `CREATE INDEX [IF NOT EXISTS] name ON` is before the token.
+fn is_indexed(tokens: &[TokenWithSpan], first: usize) -> bool {
+    let is = |back: usize, word: Keyword| {
+        let token = first.checked_sub(back).and_then(|it| tokens.get(it));
+        token.is_some_and(|it| is_word(it, word))
+    };
+    is(1, Keyword::ON) && (is(3, Keyword::INDEX) || is(3, Keyword::EXISTS))
 }
 
 /// Where the parenthesis, bracket or brace opens that closes at a token.

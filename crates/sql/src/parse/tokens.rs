@@ -2,9 +2,11 @@
 
 use super::{
     argument_order::with_no_arguments,
+    call::with_calls_of_tables,
     chains::check_chains,
     comprehension::with_comprehensions,
     exclusion::{Exclusions, take_out_exclusions},
+    generated::with_generated_columns,
     insert::{Inserts, take_out_inserts},
     interval::with_interval_units,
     join::{with_asof, with_positional},
@@ -81,6 +83,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     check_cancelled()?;
     let tokens = with_merges(with_comprehensions(with_pivots(tokens)));
+    let tokens = with_generated_columns(with_calls_of_tables(tokens));
     let tokens = with_no_arguments(with_nested_queries(tokens));
     let tokens = with_trims(with_null_treatments(tokens));
     let tokens = with_nested_types(tokens, &Text { sql, positions });

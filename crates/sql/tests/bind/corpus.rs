@@ -2,7 +2,7 @@
 
 use super::{Empty, Tables, describe, statement_in, unqualified};
 use std::{fmt::Write, path::Path, sync::Arc};
-use volley_connector::ColumnDefinition;
+use volley_connector::{ColumnDefinition, IndexDefinition, IndexPart, KeyDefinition};
 use volley_error::Error;
 use volley_sql::{
     Alteration, Catalog, Dialect, DropKind, Home, Relation, Statement, TypeDefinition, parse,
@@ -41,6 +41,7 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
         Statement::AlterTable { table, alteration: Some(alteration) } => {
             alter(tables, &table, alteration);
         }
+        Statement::CreateIndex { table, index, .. } => add_index(tables, &table, &index),
         Statement::CreateView { name, sql, columns, dialect, .. } => {
             let view = Relation::View { sql, columns, dialect, home: Home::default() };
             tables.0.borrow_mut().insert(name.to_ascii_lowercase(), view);
@@ -75,6 +76,10 @@ fn run(tables: &Tables, dialect: &mut Dialect, sql: &str) -> Result<(), Error> {
         _ => {}
     };
     for part in parse(sql)? {
+        // The parts of such a statement are bound when those before them have run.
+        if part.changes_in_with()?.is_some() {
+            continue;
+        }
         statement_in(*dialect, tables, part.text()).map(&mut map)?;
     }
     *dialect = chosen?;
@@ -85,6 +90,22 @@ fn put(tables: &Tables, table: Empty) {
     let name = table.name.to_ascii_lowercase();
     let relation = tables.relation(table);
     tables.0.borrow_mut().insert(name, relation);
+}
+
+fn add_index(tables: &Tables, name: &str, index: &IndexDefinition) {
+    let Ok(Some(Relation::Table(old))) = tables.table(name) else { return };
+    let stored = old.table.as_stored().unwrap();
+    let (schema, mut definition) = (old.table.schema().clone(), (*stored.definition).clone());
+    if index.is_unique {
+        let columns = index.parts.iter().filter_map(|it| match it {
+            IndexPart::Column(column) => Some(*column),
+            IndexPart::Expression(_) => None,
+        });
+        let (columns, index) = (columns.collect(), Some(index.name.clone()));
+        definition.keys.push(KeyDefinition { columns, is_primary: false, index });
+    }
+    definition.indexes.push(index.clone());
+    put(tables, Empty { name: name.to_owned(), schema, definition: Arc::new(definition) });
 }
 
 fn alter(tables: &Tables, name: &str, alteration: Alteration) {

@@ -3,7 +3,7 @@
 use super::{
     ColumnType::{Integer, Text},
     Described, functions,
-    objects::constraints_of,
+    objects::{constraints_of, referenced_by},
     rows::{number, numeric, optional},
 };
 use crate::catalog::SessionHost;
@@ -289,7 +289,7 @@ fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Ve
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         let Object::Table(table) = &found.object else { continue };
-        for constraint in constraints_of(table) {
+        for constraint in constraints_of(table, &referenced_by(catalog, &found)?) {
             let text = match constraint.kind {
                 "NOT NULL" => format!("{} NOT NULL", constraint.column_names(table).join("")),
                 _ => constraint.text,

@@ -13,9 +13,14 @@ use volley_catalog::{
     Attached, FoundTable, INFORMATION_SCHEMA, MAIN, MEMORY, Object, SchemaPlace, StatementCatalog,
     TEMPORARY,
 };
-use volley_connector::{SchemaSnapshot, TableDefinition, TableEntry, WriteAccess};
+use volley_connector::{
+    KeyDefinition, ReferencedName, SchemaSnapshot, TableDefinition, TableEntry, WriteAccess,
+};
 use volley_error::Result;
-use volley_sql::{create_sequence_text, create_table_text, create_view_text};
+use volley_sql::{
+    create_index_text, create_sequence_text, create_table_text, create_view_text, foreign_key_text,
+    index_part_texts,
+};
 use volley_types::{Field, Schema, Value};
 
 type Rows = Result<Vec<Vec<Value>>>;
@@ -90,6 +95,7 @@ pub(super) fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
             &shown(at, found.object.name()),
             &schema,
             definition,
+            &referenced_by(catalog, &found)?,
         );
         let estimate = rows_known.map_or(Value::Null, |it| count(it as usize));
         let mut row = object(Kind::Relation, at, found.object.name());
@@ -101,7 +107,7 @@ pub(super) fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
             Value::Boolean(definition.keys.iter().any(|it| it.is_primary)),
             estimate,
             count(schema.fields.len()),
-            count(definition.keys.len()),
+            count(key_constraints(definition).count() + definition.indexes.len()),
             count(definition.checks.len()),
             Value::text(sql + ";"),
         ]);
@@ -190,9 +196,11 @@ pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Ro
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         let Object::Table(table) = &found.object else { continue };
-        for (index, it) in constraints_of(table).into_iter().enumerate() {
+        let referenced = referenced_by(catalog, &found)?;
+        for (index, it) in constraints_of(table, &referenced).into_iter().enumerate() {
             let names = it.column_names(table);
             let name = it.full_name(table);
+            let other = it.referenced;
             let mut row = object(Kind::Relation, &found.place, &table.name);
             row.extend([
                 count(index),
@@ -202,8 +210,8 @@ pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Ro
                 Value::Array(it.columns.iter().map(|it| count(*it)).collect()),
                 texts(names),
                 Value::text(name),
-                Value::Null,
-                texts([]),
+                optional(other.map(|it| it.table.as_str())),
+                texts(other.into_iter().flat_map(|it| &it.columns).map(String::as_str)),
             ]);
             rows.push(row);
         }
@@ -211,8 +219,26 @@ pub(super) fn constraints(_host: &SessionHost, catalog: &StatementCatalog) -> Ro
     Ok(rows)
 }
 
+/// The tables that the foreign keys of a table reference.
+pub(super) fn referenced_by(
+    catalog: &StatementCatalog,
+    found: &FoundTable,
+) -> Result<Vec<ReferencedName>> {
+    match &found.object {
+        Object::Table(table) => {
+            Ok(catalog.snapshot(&found.place.database)?.catalog().referenced_names(table.id))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The keys that are constraints, not indexes.
+fn key_constraints(definition: &TableDefinition) -> impl Iterator<Item = &KeyDefinition> {
+    definition.keys.iter().filter(|it| it.index.is_none())
+}
+
 /// A constraint of a table.
-pub(super) struct Constraint {
+pub(super) struct Constraint<'r> {
     pub(super) kind: &'static str,
     /// What the name of one without a name ends in.
     suffix: &'static str,
@@ -220,9 +246,11 @@ pub(super) struct Constraint {
     pub(super) text: String,
     expression: Option<String>,
     columns: Vec<usize>,
+    /// What a foreign key references.
+    referenced: Option<&'r ReferencedName>,
 }
 
-impl Constraint {
+impl Constraint<'_> {
     /// The names of its columns.
     pub(super) fn column_names<'t>(&self, table: &'t TableEntry) -> Vec<&'t str> {
         let fields = self.columns.iter().filter_map(|it| table.columns.fields.get(*it));
@@ -233,18 +261,25 @@ impl Constraint {
     fn full_name(&self, table: &TableEntry) -> String {
         let made = || {
             let columns = self.column_names(table);
-            [&[table.name.as_str()], columns.as_slice(), &[self.suffix]].concat().join("_")
+            let others = self.referenced.into_iter().flat_map(|it| &it.columns);
+            let others: Vec<&str> = others.map(String::as_str).collect();
+            let parts = [&[table.name.as_str()], columns.as_slice(), &others, &[self.suffix]];
+            parts.concat().join("_")
         };
         self.name.clone().unwrap_or_else(made)
     }
 }
 
-/// Keys, then checks, then columns that are not null.
-pub(super) fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
+/// Keys, then foreign keys, then checks, then columns that are not null. `referenced`: the tables
+/// of the foreign keys.
+pub(super) fn constraints_of<'r>(
+    table: &TableEntry,
+    referenced: &'r [ReferencedName],
+) -> Vec<Constraint<'r>> {
     let definition = &table.definition;
     let name_of = |it: &usize| table.columns.fields.get(*it).map_or("", |it| it.name.as_str());
     let mut all = Vec::new();
-    for key in &definition.keys {
+    for key in key_constraints(definition) {
         let (kind, suffix) = match key.is_primary {
             true => ("PRIMARY KEY", "pkey"),
             false => ("UNIQUE", "key"),
@@ -252,8 +287,20 @@ pub(super) fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
         let names: Vec<&str> = key.columns.iter().map(name_of).collect();
         let text = format!("{kind}({})", names.join(", "));
         let columns = key.columns.clone();
-        all.push(Constraint { kind, suffix, name: None, text, expression: None, columns });
+        let (name, expression, referenced) = (None, None, None);
+        all.push(Constraint { kind, suffix, name, text, expression, columns, referenced });
     }
+    all.extend(definition.foreign_keys.iter().zip(referenced).map(|(key, referenced)| {
+        Constraint {
+            kind: "FOREIGN KEY",
+            suffix: "fkey",
+            name: key.name.clone(),
+            text: foreign_key_text(&table.columns, key, referenced),
+            expression: None,
+            columns: key.columns.clone(),
+            referenced: Some(referenced),
+        }
+    }));
     all.extend(definition.checks.iter().map(|check| Constraint {
         kind: "CHECK",
         suffix: "check",
@@ -261,6 +308,7 @@ pub(super) fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
         text: format!("CHECK({})", check.condition),
         expression: Some(check.condition.clone()),
         columns: Vec::new(),
+        referenced: None,
     }));
     let not_null = (0..table.columns.fields.len()).filter(|it| definition.is_not_null(*it));
     all.extend(not_null.map(|index| Constraint {
@@ -270,33 +318,45 @@ pub(super) fn constraints_of(table: &TableEntry) -> Vec<Constraint> {
         text: "NOT NULL".to_owned(),
         expression: None,
         columns: vec![index],
+        referenced: None,
     }));
     all
 }
 
-/// The indexes of keys.
+/// The indexes of keys, and those of CREATE INDEX.
 pub(super) fn indexes(_host: &SessionHost, catalog: &StatementCatalog) -> Rows {
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         let Object::Table(table) = &found.object else { continue };
         let at = &found.place;
-        for it in
-            constraints_of(table).into_iter().filter(|it| ["pkey", "key"].contains(&it.suffix))
-        {
-            let names = it.column_names(table);
-            let index = it.full_name(table);
-            let mut row = object(Kind::Index, at, &index);
+        let mut add = |index: &str, (is_unique, is_primary), expressions: String, sql: Value| {
+            let mut row = object(Kind::Index, at, index);
             row.extend([
                 Value::text(&table.name),
                 object_id(Kind::Relation, &[&at.database, &at.schema, &table.name]),
                 Value::Null,
                 no_tags(),
-                Value::Boolean(true),
-                Value::Boolean(it.suffix == "pkey"),
-                Value::text(format!("[{}]", names.join(", "))),
-                Value::Null,
+                Value::Boolean(is_unique),
+                Value::Boolean(is_primary),
+                Value::text(expressions),
+                sql,
             ]);
             rows.push(row);
+        };
+        let is_key = |it: &Constraint<'_>| ["pkey", "key"].contains(&it.suffix);
+        for it in constraints_of(table, &[]).into_iter().filter(is_key) {
+            let names = format!("[{}]", it.column_names(table).join(", "));
+            add(&it.full_name(table), (true, it.suffix == "pkey"), names, Value::Null);
+        }
+        for it in &table.definition.indexes {
+            let parts = index_part_texts(&table.columns, it);
+            let quoted = parts.iter().map(|part| match part.starts_with('(') {
+                true => format!("'{}'", part.replace('\'', "''")),
+                false => part.clone(),
+            });
+            let parts = format!("[{}]", quoted.collect::<Vec<_>>().join(", "));
+            let sql = create_index_text(&shown(at, &table.name), &table.columns, it) + ";";
+            add(&it.name, (it.is_unique, false), parts, Value::text(sql));
         }
     }
     Ok(rows)

@@ -3,6 +3,7 @@
 //! `pg_catalog` has what tools for PostgreSQL read (PostgreSQL manual, chapter "System Catalogs"),
 //! with the columns that have a meaning here, and constants for others that tools name.
 
+use super::all_types::{self, TEST_ALL_TYPES};
 use volley_catalog::{INFORMATION_SCHEMA, PG_CATALOG};
 use volley_sql::{MacroDefinition, MacroParameter};
 
@@ -49,13 +50,15 @@ const INFORMATION_VIEWS: [View; 4] = [
     (
         INFORMATION_SCHEMA,
         "key_column_usage",
-        "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
-         constraint_name, database_name AS table_catalog, schema_name AS table_schema, table_name,
-         unnest(constraint_column_names) AS column_name,
-         unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
-         NULL::INTEGER AS position_in_unique_constraint
-         FROM duckdb_constraints()
-         WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')",
+        "SELECT * EXCLUDE (constraint_type), CASE constraint_type WHEN 'FOREIGN KEY'
+             THEN ordinal_position END::INTEGER AS position_in_unique_constraint
+         FROM (SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
+             constraint_name, database_name AS table_catalog, schema_name AS table_schema,
+             table_name, unnest(constraint_column_names) AS column_name,
+             unnest(range(1, len(constraint_column_names) + 1)) AS ordinal_position,
+             constraint_type
+             FROM duckdb_constraints()
+             WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY'))",
     ),
     (
         INFORMATION_SCHEMA,
@@ -68,11 +71,15 @@ const INFORMATION_VIEWS: [View; 4] = [
     (
         INFORMATION_SCHEMA,
         "referential_constraints",
-        "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema,
-         constraint_name, database_name AS unique_constraint_catalog,
-         schema_name AS unique_constraint_schema, NULL::VARCHAR AS unique_constraint_name,
+        "SELECT f.database_name AS constraint_catalog, f.schema_name AS constraint_schema,
+         f.constraint_name, k.database_name AS unique_constraint_catalog,
+         k.schema_name AS unique_constraint_schema, k.constraint_name AS unique_constraint_name,
          'NONE' AS match_option, 'NO ACTION' AS update_rule, 'NO ACTION' AS delete_rule
-         FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'",
+         FROM duckdb_constraints() f JOIN duckdb_constraints() k
+         ON f.database_name = k.database_name AND f.referenced_table = k.table_name
+             AND list_sort(f.referenced_column_names) = list_sort(k.constraint_column_names)
+         WHERE f.constraint_type = 'FOREIGN KEY'
+             AND k.constraint_type IN ('PRIMARY KEY', 'UNIQUE')",
     ),
 ];
 
@@ -336,6 +343,10 @@ pub(crate) fn macro_called(name: &str) -> Option<MacroDefinition> {
         Some((schema, name)) if schema.eq_ignore_ascii_case(PG_CATALOG) => name,
         _ => name,
     };
+    if name.eq_ignore_ascii_case(TEST_ALL_TYPES) {
+        let body = all_types::query();
+        return Some(MacroDefinition { parameters: Vec::new(), body, is_table: true });
+    }
     let (_, parameters, body) = MACROS.iter().find(|it| it.0.eq_ignore_ascii_case(name))?;
     let parameter = |text: &&str| {
         let (name, default) = match text.split_once(" := ") {
