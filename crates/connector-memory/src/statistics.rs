@@ -154,7 +154,7 @@ mod tests {
         for rows in [0, 1, 3, 64, 65, 200, 1000] {
             for null_every in [1, 3, usize::MAX] {
                 let value = |it: usize| {
-                    (it % null_every != 0 || null_every == usize::MAX)
+                    (!it.is_multiple_of(null_every) || null_every == usize::MAX)
                         .then(|| ((it * 7919) % 1013) as i64 - 500)
                 };
                 let values: Vec<_> = (0..rows).map(value).collect();

@@ -18,9 +18,12 @@ pub type Arguments = (Vec<Type>, Vec<Option<Value>>);
 pub fn needs_settings(name: &str, args: &[Type]) -> bool {
     let has_interval = args.contains(&Type::Interval);
     match name {
-        "approx_set" | "approx_distinct" | "approx_count_distinct" | "max" | "min" => {
-            args.len() > 1
-        }
+        "approx_set"
+        | "presto.approx_set"
+        | "approx_distinct"
+        | "approx_count_distinct"
+        | "max"
+        | "min" => args.len() > 1,
         "quantile" | "quantile_cont" | "quantile_disc" => args.len() > 1,
         "approx_quantile" | "approx_top_k" | "json_group_object" => true,
         // A month equals 30 days: which of them is shown depends on the order of the rows.
@@ -30,7 +33,8 @@ pub fn needs_settings(name: &str, args: &[Type]) -> bool {
         "min_by" | "max_by" | "arg_min" | "arg_max" | "argmin" | "argmax" | "presto.min_by"
         | "presto.max_by" => has_interval,
         "presto.entropy" | "presto.vector_sum" | "presto.numeric_histogram" => true,
-        "presto.approx_percentile" | "presto.sketch_kll_with_k" => true,
+        // The bytes of a KLL sketch have the values in the order of the rows.
+        "presto.approx_percentile" | "presto.sketch_kll" | "presto.sketch_kll_with_k" => true,
         "presto.tdigest_agg" | "presto.qdigest_agg" | "presto.differential_entropy" => true,
         _ => name.starts_with("presto.noisy_"),
     }
@@ -63,7 +67,7 @@ fn array(values: &[f64]) -> Argument {
 /// What an aggregate is tried with besides random values.
 pub fn of(name: &str) -> Vec<Arguments> {
     let lists = match name {
-        "approx_set" => vec![vec![text(), double(0.05)]],
+        "approx_set" | "presto.approx_set" => vec![vec![text(), double(0.05)]],
         "approx_distinct" => vec![vec![text(), double(0.05)], vec![any(Type::Real), double(0.2)]],
         "quantile_cont" => vec![vec![any(Type::Double), double(0.3)]],
         "quantile" | "quantile_disc" => vec![vec![text(), double(0.7)]],
@@ -117,11 +121,12 @@ fn of_presto(name: &str) -> Vec<Vec<Argument>> {
         }
         "presto.tdigest_agg" => vec![vec![double(2.0)], vec![double(2.0), integer(3)]],
         "presto.qdigest_agg" => {
-            vec![vec![double(2.0)], vec![any(Type::BigInt), integer(3), double(0.01)]]
+            vec![vec![double(2.0)], vec![integer(5), integer(3), double(0.01)]]
         }
         "presto.approx_winsorized_mean" => {
             vec![vec![double(2.0), double(0.1), double(0.9)]]
         }
+        "presto.sketch_kll" => vec![vec![double(2.0)]],
         "presto.sketch_kll_with_k" => vec![vec![double(2.0), integer(100)]],
         "presto.noisy_count_gaussian" => vec![vec![text(), double(0.0)]],
         "presto.noisy_count_if_gaussian" => {
