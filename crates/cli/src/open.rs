@@ -106,6 +106,7 @@ mod tests {
         // A database stays one, whatever else is in its folder.
         session.sql("CREATE TABLE t AS SELECT 1 AS a").unwrap();
         session.close().unwrap();
+        drop(session);
         write("new/extra.csv");
         let session = Session::new().unwrap();
         open(&session, &dir.path().join("new"), WriteAccess::ReadWrite).unwrap();

@@ -299,11 +299,12 @@ impl Cells {
 
 /// The elements, or rows of the base, that rows which are not null use: from the first to the last.
 fn used(decoded: &Decoded<'_>, range_of: impl Fn(usize) -> Range<usize>) -> Range<usize> {
+    // A constant below a dictionary may have rows that are null, the first one among them.
     let rows = match decoded.indices() {
-        Indices::Constant(_) => decoded.len().min(1),
+        Indices::Constant(_) => 1,
         _ => decoded.len(),
     };
-    let valid = (0..rows).filter(|it| !decoded.is_null(*it));
+    let valid = (0..decoded.len()).filter(|it| !decoded.is_null(*it)).take(rows);
     let ranges = valid.map(|it| range_of(decoded.index(it))).filter(|it| !it.is_empty());
     ranges.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::random::Generator;
+use arrow_buffer::NullBuffer;
 use std::sync::Arc;
 use volley_error::ErrorKind;
 use volley_types::custom::Json;
@@ -21,6 +22,20 @@ fn whole(cells: &Cells, row: usize, is_json: bool) -> (String, usize) {
     }
     all.push_str(&text);
     (all, handed)
+}
+
+/// The nulls of the dictionary come on top of a constant, whose first row is one of them.
+#[test]
+fn a_constant_row_below_a_dictionary_with_nulls_is_found() {
+    let data_type = Type::row([Field::new("a", Type::Integer)]);
+    let row = Value::Row([Value::Integer(-2)].into());
+    let base = Arc::new(Vector::constant(data_type.clone(), &row, 3));
+    let nulls = NullBuffer::from(vec![false, true, false]);
+    let column = Vector::dictionary(vec![0, 2, 1].into(), base, Some(nulls));
+    let cells = Cells::new(&column, &data_type).unwrap();
+    assert!(cells.is_null(0) && cells.is_null(2));
+    assert_eq!(whole(&cells, 1, false).0, "{'a': -2}");
+    assert_eq!(whole(&cells, 1, true).0, "{\"a\":-2}");
 }
 
 #[test]
