@@ -4,7 +4,7 @@ use crate::{
     ResultStream, Session, distribution,
     explain_io::explain_io,
     fragment_profile,
-    planning::{StatementContext, plan_query},
+    planning::{Planned, StatementContext, plan_query},
     statement::copy_plan,
     write::{run_write, write_plan},
 };
@@ -73,32 +73,30 @@ pub(crate) fn explain(
             measured(&result, format, session, cx)
         }
         ExplainForm::Plan => {
-            let mut profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
-            profile.statement = planned.statement.to_string();
-            profile.version = env!("CARGO_PKG_VERSION").to_owned();
-            rendered(&profile, format)
+            let profile = QueryProfile::of_plan(&planned.plan, &planned.estimates);
+            of_plan(profile, &planned, format)
         }
         ExplainForm::SubOperators => {
-            let plan = sub_operators(&planned.plan)?;
-            let mut profile = QueryProfile::of_sub_operators(&plan);
-            profile.statement = planned.statement.to_string();
-            profile.version = env!("CARGO_PKG_VERSION").to_owned();
-            rendered(&profile, format)
+            let profile = QueryProfile::of_sub_operators(&sub_operators(&planned.plan)?);
+            of_plan(profile, &planned, format)
         }
         ExplainForm::Io => return Err(Error::internal("tables that are shown already")),
         ExplainForm::Distributed => {
             let plan = distribution::fragments(session, &planned.plan, &planned.tables)?;
             match format {
                 ExplainFormat::Text => plan.to_string(),
-                _ => {
-                    let mut profile = fragment_profile::profile_of_plan(&plan);
-                    profile.statement = planned.statement.to_string();
-                    rendered(&profile, format)
-                }
+                _ => of_plan(fragment_profile::profile_of_plan(&plan), &planned, format),
             }
         }
     };
     Ok(ResultStream::of_lines("plan", &text))
+}
+
+/// The profile of a plan that did not run.
+fn of_plan(mut profile: QueryProfile, planned: &Planned, format: ExplainFormat) -> String {
+    profile.statement = planned.statement.to_string();
+    profile.version = env!("CARGO_PKG_VERSION").to_owned();
+    rendered(&profile, format)
 }
 
 /// What every operator of a result did, whose rows were read to the end.

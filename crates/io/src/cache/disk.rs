@@ -84,6 +84,8 @@ struct Region {
     file: File,
     /// Where the next record begins.
     end: Mutex<u64>,
+    /// Bytes of all records that were given a place, also of those that are not written yet.
+    planned: AtomicU64,
     was_used: AtomicBool,
 }
 
@@ -227,12 +229,14 @@ impl DiskTier {
         }
         let mut index = self.lock();
         if let Some(last) = index.regions.back()
-            && last.end_bytes() + bytes <= region_bytes
+            && last.planned_bytes() + bytes <= region_bytes
         {
+            last.planned.fetch_add(bytes, Ordering::Relaxed);
             return Ok(Some(Arc::clone(last)));
         }
         index.shrink_to(limit_bytes.saturating_sub(region_bytes));
         let region = Arc::new(Region::create(&self.folder, index.next_region)?);
+        region.planned.store(bytes, Ordering::Relaxed);
         index.next_region += 1;
         index.regions.push_back(Arc::clone(&region));
         Ok(Some(region))
@@ -306,6 +310,7 @@ impl Index {
             self.add(&record, region, at);
         }
         *region.end.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        region.planned.store(next, Ordering::Relaxed);
         Ok(())
     }
 
@@ -360,14 +365,14 @@ impl Index {
 
     /// Removes regions until the others have at most this number of bytes.
     fn shrink_to(&mut self, bytes_max: u64) {
-        let mut bytes: u64 = self.regions.iter().map(|it| it.end_bytes()).sum();
+        let mut bytes: u64 = self.regions.iter().map(|it| it.planned_bytes()).sum();
         while bytes > bytes_max {
             let Some(region) = self.regions.pop_front() else { return };
             if region.was_used.swap(false, Ordering::Relaxed) {
                 self.regions.push_back(region);
                 continue;
             }
-            bytes -= region.end_bytes();
+            bytes -= region.planned_bytes();
             let _ = fs::remove_file(&region.path);
             self.by_location.retain(|_, file| {
                 file.blocks.retain(|_, it| it.region.number != region.number);
@@ -396,11 +401,12 @@ impl Region {
     }
 
     fn new(number: u64, path: PathBuf, file: File) -> Region {
-        Region { number, path, file, end: Mutex::new(0), was_used: AtomicBool::new(false) }
+        let (planned, was_used) = (AtomicU64::new(0), AtomicBool::new(false));
+        Region { number, path, file, end: Mutex::new(0), planned, was_used }
     }
 
-    fn end_bytes(&self) -> u64 {
-        *self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn planned_bytes(&self) -> u64 {
+        self.planned.load(Ordering::Relaxed)
     }
 
     /// The record at a place, and where its block begins; `None` at the end of what is whole.

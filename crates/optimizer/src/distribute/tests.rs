@@ -173,7 +173,7 @@ fn exchanges_that_were_placed_by_hand_stay() {
 
 #[test]
 fn one_task_scans_a_table_that_is_in_one_process() {
-    let sql = "SELECT u.b, count(*) FROM s JOIN u ON s.a = u.a GROUP BY u.b";
+    let sql = "SELECT u.e, count(*) FROM s JOIN u ON s.a = u.a GROUP BY u.e";
     let plan = plan_for(sql, &[], 2).unwrap().lowered;
     let context = DistributionContext {
         tasks: 4,
