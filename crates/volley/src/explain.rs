@@ -77,7 +77,8 @@ pub(crate) fn explain(
             of_plan(profile, &planned, format)
         }
         ExplainForm::SubOperators => {
-            let profile = QueryProfile::of_sub_operators(&sub_operators(&planned.plan)?);
+            let plan = sub_operators(&planned.plan)?;
+            let profile = QueryProfile::of_sub_operators(&plan);
             of_plan(profile, &planned, format)
         }
         ExplainForm::Io => return Err(Error::internal("tables that are shown already")),
