@@ -227,7 +227,7 @@ class Scenarios:
         check(all(len(line) <= COLUMNS for line in shown), True, "a line too long")
         check("…" in shown[4] and shown[4].endswith(" 1 │"), True, shown[4])
 
-    def folder(self, it):
+    def folder_of_files(self, it):
         check(it.run(".mode csv"), "")
         check(it.run("FROM one UNION ALL FROM two ORDER BY a;"), "a\n1\n2")
 
@@ -424,7 +424,7 @@ class Scenarios:
                 ".volleyrc": ".mode csv\nCREATE TABLE greeting AS SELECT 'hello' AS word;\n"
             }
         },
-        "folder": {
+        "folder_of_files": {
             "files": {"d/one.csv": "a\n1\n", "d/two.csv": "a\n2\n"},
             "arguments": ["d"],
         },
