@@ -1,7 +1,7 @@
 //! HyperLogLog sketches in the bytes of airlift's `HyperLogLog`, which Presto stores.
 //!
 //! ```text
-//! sparse   2 | b | entries: i16 | entries: u32 each, ascending: the upper 26 bits of a hash, and in
+//! sparse   2 | b | entries: i16 | entries: u32 each, ascending: the upper 26 bits of a hash,
 //!          6 bits the number of zeros that follow them
 //! dense    3 | b | baseline | 2^b buckets of 4 bits, the even one in the upper half of its byte |
 //!          overflows: i16 | bucket of each: i16 | overflow of each: i8
@@ -12,8 +12,8 @@
 //! less memory in Java. Numbers are little-endian.
 //!
 //! Heule, Nunkesser, Hall: "HyperLogLog in practice" (2013). The estimate of a dense sketch is
-//! Ertl's ("New cardinality estimation algorithms for HyperLogLog sketches", 2017): Presto's differs
-//! from it by less than the standard error.
+//! Ertl's ("New cardinality estimation algorithms for HyperLogLog sketches", 2017): Presto's
+//! differs from it by less than the standard error.
 
 use volley_functions::value_aggregate::estimate_registers;
 

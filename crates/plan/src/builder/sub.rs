@@ -33,7 +33,8 @@ impl PlanBuilder {
     ///     let build = tuple.clone().row_scan("#2");
     ///     tuple.row_scan("#1").hash_join(JoinKind::Inner, build, &[("a", "b")])
     /// });
-    /// assert!(plan.build()?.to_string().starts_with("NestedMap 1\n  Zip\n    Partition radix(#0"));
+    /// let text = plan.build()?.to_string();
+    /// assert!(text.starts_with("NestedMap 1\n  Zip\n    Partition radix(#0"));
     /// # Ok::<(), volley_error::Error>(())
     /// ```
     pub fn radix_partition(self, keys: &[&str], bits: Range<u8>) -> PlanBuilder {

@@ -1,5 +1,5 @@
-//! Prepared statements of one row by key, which run without a plan, against the same statements with
-//! plans.
+//! Prepared statements of one row by key, which run without a plan, against the same statements
+//! with plans.
 
 use std::thread;
 use tempfile::{TempDir, tempdir};
@@ -185,8 +185,8 @@ fn prepared_statements_of_sql_take_the_path() {
     assert_eq!(session.direct_statements(), 1);
 }
 
-/// Connections that change the same few rows, and one that changes all of them: nothing is lost, and
-/// no statement fails.
+/// Connections that change the same few rows, and one that changes all of them: nothing is lost,
+/// and no statement fails.
 #[test]
 fn connections_that_change_the_same_rows_do_not_lose_changes() {
     let (session, _folder) = native();

@@ -6,8 +6,8 @@ use volley::{Type, Value};
 /// Aggregates of sketches, which random bytes are not; `tests/slt` has them.
 pub const OF_SKETCHES: [&str; 3] = ["merge", "presto.merge", "presto.merge_set_digest"];
 
-/// Aggregates whose setting must be a constant in SQL, where a column gives it here; `tests/slt` has
-/// them.
+/// Aggregates whose setting must be a constant in SQL, where a column gives it here; `tests/slt`
+/// has them.
 pub const OF_CONSTANTS: [&str; 3] = ["quantile", "quantile_cont", "quantile_disc"];
 
 /// Arguments, and for each the value that it has in all rows.
