@@ -64,8 +64,8 @@ ASM = "".join(
     f"<dependency><groupId>org.ow2.asm</groupId><artifactId>{name}</artifactId>"
     "<version>9.7</version></dependency>" for name in ["asm", "asm-tree", "asm-util", "asm-analysis"])
 
-COORDINATOR_CONFIG = f"""coordinator=true
-node-scheduler.include-coordinator=false
+# What all coordinators have in common.
+SHARED_CONFIG = f"""coordinator=true
 http-server.http.port={COORDINATOR_PORT}
 discovery-server.enabled=true
 discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}
@@ -77,10 +77,13 @@ query.max-memory-per-node=200MB
 query.max-total-memory-per-node=300MB
 query.max-history=20
 query.min-expire-age=5s
-native-execution-enabled=true
-optimizer.optimize-hash-generation=false
 regex-library=RE2J
 offset-clause-enabled=true
+"""
+
+COORDINATOR_CONFIG = SHARED_CONFIG + """node-scheduler.include-coordinator=false
+native-execution-enabled=true
+optimizer.optimize-hash-generation=false
 inline-sql-functions=false
 use-alternative-function-signatures=true
 query-manager.required-workers=1
@@ -88,22 +91,7 @@ query-manager.required-workers-max-wait=60s
 """
 
 # A coordinator that runs queries itself, with the flags of Java workers: the reference.
-JAVA_CONFIG = f"""coordinator=true
-node-scheduler.include-coordinator=true
-http-server.http.port={COORDINATOR_PORT}
-discovery-server.enabled=true
-discovery.uri=http://127.0.0.1:{COORDINATOR_PORT}
-plugin.dir=plugin
-catalog.config-dir=etc/catalog
-presto.version=testversion
-query.max-memory=2GB
-query.max-memory-per-node=200MB
-query.max-total-memory-per-node=300MB
-query.max-history=20
-query.min-expire-age=5s
-regex-library=RE2J
-offset-clause-enabled=true
-"""
+JAVA_CONFIG = SHARED_CONFIG + "node-scheduler.include-coordinator=true\n"
 
 # 0.287 writes tables with a further operator otherwise; 0.296 does not know the property.
 FURTHER_CONFIG = {

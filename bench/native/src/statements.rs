@@ -20,7 +20,7 @@ const SPREAD: i128 = 2_654_435_761;
 
 const UPSERT: &str = "INSERT INTO t VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v";
 
-/// Runs upserts, each with a key of its own, of which half are in the table.
+/// Runs upserts, each with a key of its own. Half of the keys are in the table.
 pub(crate) fn upserts(folder: &Path, sizes: Sizes) -> Result<()> {
     let session = load(folder, sizes)?;
     let each = sizes.changes / sizes.connections.max(1);

@@ -20,7 +20,7 @@ const HINT: &str = "name a Parquet, ORC, CSV or JSON file, or the folder of a da
 ///
 /// # Errors
 ///
-/// A path that is neither, a folder of which some file cannot be read, I/O, corruption.
+/// A path that is neither, a folder with a file that cannot be read, I/O, corruption.
 pub fn open(session: &Session, path: &Path, access: WriteAccess) -> Result<(), Failure> {
     let text = database::text(path)?;
     if path.is_file() && is_data(path) || is_pattern(text) {

@@ -86,8 +86,8 @@ impl Unnest {
 }
 
 impl Pending {
-    /// Makes the next rows, at most `batch_rows` of them, and returns their number. Rows of which
-    /// nothing is made count `least` times.
+    /// Makes the next rows, at most `batch_rows` of them, and returns their number. An input row
+    /// makes at least `least` rows.
     fn make(&mut self, batch_rows: usize, least: u64) -> usize {
         let mut made = 0;
         while made < batch_rows {

@@ -86,7 +86,7 @@ struct EntryLevels {
 }
 
 impl EntryLevels {
-    /// No levels yet, most of which will be `usual`.
+    /// No levels yet; most will be `usual`.
     fn new(usual: u32) -> EntryLevels {
         EntryLevels { each: None, usual, len: 0 }
     }
@@ -381,7 +381,7 @@ fn list_bounds(entries: &Entries, place: Place, inner: Place) -> Result<(Vec<i32
     }
 }
 
-/// The bounds of lists none of which is null or empty: all entries are within an element, and the
+/// The bounds of lists without null and empty ones: all entries are within an element, and the
 /// repetition levels alone tell where lists and elements begin.
 fn full_list_bounds(reps: &[u32], place: Place, inner: Place) -> Result<(Vec<i32>, Vec<i32>)> {
     if reps.first().is_some_and(|it| *it > place.rep) {

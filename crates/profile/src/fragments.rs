@@ -118,7 +118,7 @@ fn renumber(
     pipelines
 }
 
-/// Which nodes of a profile read the rows of which fragments.
+/// The fragment that each node of a profile reads rows from.
 fn reads(plan: &PlanNode, profile: &QueryProfile) -> HashMap<usize, usize> {
     let positions = profile.positions();
     let source = |node: &PlanNode| match node {

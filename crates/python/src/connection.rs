@@ -106,7 +106,7 @@ impl Connection {
     #[pyo3(signature = (
         statement, positional, named, lookup = None, *, encoded = false, token = None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "arguments of Python, of which most have names")]
+    #[expect(clippy::too_many_arguments, reason = "arguments of Python, most of them by name")]
     fn run(
         &self,
         py: Python<'_>,

@@ -142,7 +142,10 @@ pub(crate) fn bind(
     (parameters, place): (Parameters, Option<Span>),
 ) -> Result<Statement> {
     cx.memory.take(volley_sql::memory_bytes(parsed.text()))?;
-    session.files.look_ahead(parsed.table_names().iter().map(String::as_str));
+    // Most statements name no remote file, and need no list of names.
+    if parsed.text().contains("://") {
+        session.files.look_ahead(parsed.table_names().iter().map(String::as_str));
+    }
     let Settings { dialect, default_order, .. } = session.settings();
     let settings =
         BindSettings { dialect, default_order, parameters, place, ..BindSettings::default() };

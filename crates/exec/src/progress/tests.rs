@@ -22,7 +22,7 @@ fn expecting(rows: f64, operator: OperatorFigures) -> OperatorFigures {
     OperatorFigures { expected_rows: Some(rows), ..operator }
 }
 
-/// A scan of 100 MB, of which `share` per cent are read, on one driver.
+/// A scan of 100 MB on one driver, after `share` per cent of the bytes.
 fn scan(share: u64, operators: Vec<OperatorFigures>) -> Figures {
     Figures {
         splits: Some((share * 1_000_000, 100_000_000)),
@@ -51,7 +51,7 @@ fn check(seconds: f64, expected: f64) {
     assert!((seconds / expected - 1.0).abs() < 0.2, "{seconds} is not {expected}");
 }
 
-/// A scan, of which so much is read, into a sink; a second per 100 %.
+/// A scan into a sink, after `share` per cent of the bytes; a second per 100 %.
 fn scanned(share: u64) -> Figures {
     let rows = share * 10_000;
     scan(

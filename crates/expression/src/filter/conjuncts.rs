@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn rows_alone_are_those_that_come_with_columns() {
-        // One that is left whole, one that is compacted, and one of which a row is left.
+        // A batch that stays whole, two that are compacted, and one that keeps a single row.
         for limits in [[99, 99], [60, 70], [9, 60], [5, 0]] {
             for rows in [0, 1, 3, 64, 100] {
                 let lazy = |values: Vec<i64>| {

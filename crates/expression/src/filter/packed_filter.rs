@@ -9,7 +9,7 @@ use volley_kernels::compare::Comparison;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, ColumnTest, Encoding, Rows};
 
-/// Tests of one column, all of which must pass.
+/// Tests of one column; a row must pass all of them.
 #[derive(Debug, PartialEq)]
 pub(super) struct PackedFilter {
     column: usize,

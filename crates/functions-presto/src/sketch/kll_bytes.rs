@@ -9,7 +9,8 @@
 //! no items      2 | 1 | 15 | flags | k | 8 | 0
 //! ```
 //!
-//! Levels begin as in an array of the capacity of all levels, of which the items fill the end.
+//! Positions of levels count from the start of an array of the capacity of all levels; the items
+//! fill its end.
 //! Numbers are little-endian; items have 8 bytes. Flags: 1 no items, 2 level 0 is sorted, 4 one
 //! item.
 

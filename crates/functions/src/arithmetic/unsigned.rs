@@ -11,7 +11,7 @@ use volley_types::{
     match_integer,
 };
 
-/// What operands are at least one of which is an unsigned integer, and the other a number.
+/// The arithmetic of two operands: at least one is an unsigned integer, the other is a number.
 ///
 /// A signed integer and an unsigned one of another type meet as DuckDB's operators have it: in the
 /// signed type, if it has all numbers of both; else in BIGINT, HUGEINT or DOUBLE.

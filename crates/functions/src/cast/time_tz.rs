@@ -16,7 +16,7 @@ use volley_types::{
 /// Values as they are stored.
 type Stored = Physical<i64>;
 
-/// A conversion one side of which is the type.
+/// A conversion from or to TIME WITH TIME ZONE.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     match (from, to) {
         (_, Type::Varchar) => {

@@ -29,7 +29,7 @@ fn nanos_of(data_type: &Type) -> Option<i64> {
     }
 }
 
-/// A conversion one side of which, at least, is such a type.
+/// A conversion from or to TIMESTAMP_S, TIMESTAMP_MS or TIMESTAMP_NS.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     let function = match (TimestampUnit::of(from), TimestampUnit::of(to)) {
         (Some(unit), _) if *to == Type::Varchar => {

@@ -16,7 +16,7 @@ use volley_function::{
 };
 use volley_types::{Type, custom::SignFlipped, implicit_cast_cost, match_integer, text};
 
-/// A conversion one side of which, at least, is an unsigned integer type.
+/// A conversion from or to an unsigned integer type.
 pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
     let is_whole = |it: &Type| it.is_integer() || it.unsigned().is_some();
     match (from, to) {

@@ -279,7 +279,7 @@ class Call:
         return Node(function._function, arguments, function._types, function._returns or "")
 
     def evaluate(self, *values: Any) -> Any:
-        """What Python makes of the values of the inputs, none of which is null."""
+        """What Python makes of the values of the inputs, which are not null."""
         arguments = [values[it] if isinstance(it, int) else it.evaluate(*values) for it in self.arguments]
         return self.function._function(*arguments)
 

@@ -454,7 +454,7 @@ def _plain(of: Any) -> Any:
 
 
 class Joined:
-    """A join, of which only columns are taken."""
+    """A join; only its columns are used."""
 
     def __init__(self, left: Relation, right: Relation, kind: str, condition: str) -> None:
         self._left, self._right = left, right

@@ -220,7 +220,7 @@ fn has_no_key(entry: &TableEntry, columns: &[usize]) -> bool {
     keys.all(|it| !columns.contains(it))
 }
 
-/// The positions of columns, each of which is there once.
+/// The positions of columns; `None` if a column is missing or occurs twice.
 fn positions<'n>(
     entry: &TableEntry,
     names: impl Iterator<Item = &'n String>,

@@ -23,7 +23,7 @@ fn rows(session: &Session, sql: &str) -> Vec<Vec<Value>> {
     session.sql(sql).unwrap().collect_values().unwrap()
 }
 
-/// A table of 1000 rows with a key of two columns, one of which is text.
+/// A table of 1000 rows with a key of an integer and a text.
 fn make(session: &Session) {
     run(
         session,
