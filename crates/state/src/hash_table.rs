@@ -13,6 +13,7 @@
 //! compared, and keys are compared one column at a time for a whole batch.
 
 mod encode;
+mod tagged_entry;
 mod index;
 mod key_range;
 mod key_set;

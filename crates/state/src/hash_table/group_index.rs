@@ -5,16 +5,16 @@
 //! index   see `index`               otherwise
 //! ```
 
-use super::index::{Index, prefetch};
+use super::{
+    index::Index,
+    tagged_entry::{TaggedEntry, array_is_better, prefetch},
+};
 use crate::rows::RowContainer;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr, zeroed_words};
 
 /// An array is used when it has at most this many entries per group: one cache line of entries.
 const ARRAY_ENTRIES_PER_GROUP: u128 = 8;
-
-/// An array of this many entries (32 KiB) is always worth it.
-const ARRAY_ENTRIES_FREE: u128 = 1 << 12;
 
 /// How many rows' cache misses are in flight at once.
 const CHUNK_ROWS: usize = 64;
@@ -25,7 +25,7 @@ const PREFETCH_BYTES_MIN: usize = 256 << 10;
 /// Groups by word.
 #[derive(Debug)]
 pub(super) struct GroupIndex {
-    /// Addresses of groups, or 0; empty unless the array is used.
+    /// Untagged entries; none unless the array is used.
     array: Vec<u64>,
     array_charge: Reservation,
     index: Index,
@@ -58,8 +58,7 @@ impl GroupIndex {
 
     /// Whether an array would be worth it for `words` different words and `groups` groups.
     pub(super) fn wants_array(words: Option<u128>, groups: usize) -> bool {
-        let limit = (groups as u128 * ARRAY_ENTRIES_PER_GROUP).max(ARRAY_ENTRIES_FREE);
-        words.is_some_and(|it| it <= limit)
+        words.is_some_and(|it| array_is_better(it, groups, ARRAY_ENTRIES_PER_GROUP))
     }
 
     /// Whether the index must grow before another group is made.
@@ -106,7 +105,7 @@ impl GroupIndex {
     /// Out of memory.
     pub(super) fn insert_new(&mut self, word: u64, group: RowPtr) -> Result<()> {
         if self.is_array() {
-            self.array[word as usize] = group.expose();
+            self.array[word as usize] = TaggedEntry::untagged(group).0;
             return Ok(());
         }
         if self.index.is_full() {
@@ -154,11 +153,11 @@ impl GroupIndex {
             let entry = &mut self.array[*word as usize];
             if *entry == 0 {
                 let group = container.take_row();
-                *entry = group.expose();
+                *entry = TaggedEntry::untagged(group).0;
                 found.new_rows.push(row as u32);
                 found.new_groups.push(group);
             }
-            found.groups.push(RowPtr::from_exposed(*entry));
+            found.groups.push(TaggedEntry(*entry).row());
         }
         if self.array_charge.bytes() >= PREFETCH_BYTES_MIN {
             // The states will be touched next.

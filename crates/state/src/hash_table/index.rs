@@ -1,19 +1,12 @@
-//! From a hash to a row.
+//! An index that one driver fills: from a word to a row, over [`TaggedEntry`].
 //!
-//! ```text
-//! entry   bits 0..48: address of a row   bits 48..64: tag, the lowest 16 bits of the hash
-//!         0: empty
-//! ```
-//!
-//! A hash's highest bits are the first position; probing continues with the next entries and wraps
-//! around. At most two thirds of the entries are used. There is no deletion.
+//! The number of entries is a power of two, and at most two thirds of them are used. There is no
+//! deletion.
 
+use super::tagged_entry::{TaggedEntry, mix_word, prefetch};
 use crate::rows::RowContainer;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_words};
-
-const TAG_SHIFT: u32 = 48;
-const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
 
 /// Entries of an index that is used for the first time: 8 KiB.
 const ENTRIES_MIN: usize = 1 << 10;
@@ -68,12 +61,12 @@ impl Index {
         let mask = self.entries.len() - 1;
         let mut position = (hash >> self.shift) as usize & mask;
         loop {
-            let entry = self.entries[position];
-            if entry == 0 {
+            let entry = TaggedEntry(self.entries[position]);
+            if entry.is_empty() {
                 return Err(position);
             }
-            if (entry >> TAG_SHIFT) as u16 == hash as u16 {
-                let row = RowPtr::from_exposed(entry & ADDRESS_MASK);
+            if entry.has_tag(hash) {
+                let row = entry.row();
                 // SAFETY: entries hold rows of the container that the index belongs to.
                 if unsafe { RowContainer::word(row) } == word && is_match(row) {
                     return Ok(row);
@@ -94,7 +87,7 @@ impl Index {
     #[inline]
     pub(super) fn prefetch_row(&self, word: u64) {
         if let Some(entry) = self.entries.get((mix_word(word) >> self.shift) as usize) {
-            prefetch(RowPtr::from_exposed(entry & ADDRESS_MASK));
+            prefetch(TaggedEntry(*entry).row());
         }
     }
 
@@ -102,7 +95,7 @@ impl Index {
     #[inline]
     pub(super) fn insert(&mut self, position: usize, word: u64, row: RowPtr) {
         debug_assert_eq!(self.entries[position], 0);
-        self.entries[position] = row.expose() | mix_word(word) << TAG_SHIFT;
+        self.entries[position] = TaggedEntry::new(row, mix_word(word)).0;
         self.used += 1;
     }
 
@@ -121,24 +114,23 @@ impl Index {
             if (chunk * MOVE_ENTRIES).is_multiple_of(CHECK_ENTRIES) {
                 check_cancelled()?;
             }
-            let rows = entries.iter().filter(|it| **it != 0).map(|it| it & ADDRESS_MASK);
-            rows.for_each(|it| prefetch(RowPtr::from_exposed(it)));
-            entries.iter().filter(|it| **it != 0).for_each(|it| self.move_in(*it));
+            let used = || entries.iter().map(|it| TaggedEntry(*it)).filter(|it| !it.is_empty());
+            used().for_each(|it| prefetch(it.row()));
+            used().for_each(|it| self.move_in(it));
         }
         drop(old);
         self.reservation.resize(len * 8)
     }
 
     /// Finds a place for an entry from before.
-    fn move_in(&mut self, entry: u64) {
-        let row = RowPtr::from_exposed(entry & ADDRESS_MASK);
+    fn move_in(&mut self, entry: TaggedEntry) {
         // SAFETY: entries hold rows of the container that the index belongs to.
-        let hash = mix_word(unsafe { RowContainer::word(row) });
+        let hash = mix_word(unsafe { RowContainer::word(entry.row()) });
         let mut position = (hash >> self.shift) as usize;
         while self.entries[position] != 0 {
             position = (position + 1) & (self.entries.len() - 1);
         }
-        self.entries[position] = entry;
+        self.entries[position] = entry.0;
     }
 
     /// Gives the memory back.
@@ -154,26 +146,4 @@ impl Index {
         }
         self.used = 0;
     }
-}
-
-/// The hash of a word. Words that are hashes may have chosen the driver already, by their highest
-/// bits, and words that are keys are small integers: both need mixing.
-#[inline]
-pub(super) fn mix_word(word: u64) -> u64 {
-    // Multiply and fold, with two constants of wyhash (https://github.com/wangyi-fudan/wyhash).
-    let product = u128::from(word ^ 0x2d35_8dcc_aa6c_78a5) * 0x8bb8_4b93_962e_acc9;
-    product as u64 ^ (product >> 64) as u64
-}
-
-/// Asks the cache for the beginning of a row; does nothing where that is not known how.
-#[inline]
-pub(super) fn prefetch(row: RowPtr) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching has no effect on memory, whatever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(row.field::<i8>(0)) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
 }

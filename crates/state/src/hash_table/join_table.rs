@@ -9,7 +9,7 @@
 //!   next_pairs    the rows of these chains, some at a time (in `pairs`)
 //!
 //! array   entries[word] = head                          the words are few
-//! index   tagged address (as in `index`) of the head    otherwise
+//! index   tagged entry of the head                      otherwise
 //! ```
 //!
 //! Rows with the same word form a chain through their links. Insertion is lock-free: a row points
@@ -17,10 +17,10 @@
 //! must still be compared: see [`JoinTable::match_keys`].
 
 use super::{
-    index::{mix_word, prefetch},
     key_range::KeyRange,
     key_set::KeySet,
     key_words::{KeyWords, Words},
+    tagged_entry::{TaggedEntry, array_is_better, mix_word, prefetch},
 };
 use crate::{
     StateSizes,
@@ -36,15 +36,9 @@ use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_atomic_wo
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 
-const TAG_SHIFT: u32 = 48;
-const ADDRESS_MASK: u64 = (1 << TAG_SHIFT) - 1;
-
 /// An array is used when it has at most this many entries per row: three times those of an index.
 /// Keys that follow each other are found side by side there.
 const ARRAY_ENTRIES_PER_ROW: u128 = 6;
-
-/// An array of this many entries (32 KiB) is always worth it.
-const ARRAY_ENTRIES_FREE: u128 = 1 << 12;
 
 /// Rows whose words are computed at a time.
 const CHUNK_ROWS: usize = 1 << 10;
@@ -437,15 +431,15 @@ impl JoinTable {
     unsafe fn insert(&self, word: u64, row: RowPtr) {
         // SAFETY: the row is not shared yet.
         unsafe { RowContainer::set_word(row, word) };
-        let (mut position, tag) = self.place_of(word);
-        let new = row.expose() | tag << TAG_SHIFT;
+        let (mut position, hash) = self.place_of(word);
+        let new = TaggedEntry::new(row, hash);
         loop {
-            let entry = self.entries[position].load(Ordering::Acquire);
-            let head = RowPtr::from_exposed(entry & ADDRESS_MASK);
-            let has_tag = entry != 0 && entry >> TAG_SHIFT == tag;
+            let entry = TaggedEntry(self.entries[position].load(Ordering::Acquire));
+            let head = entry.row();
+            let has_tag = !entry.is_empty() && entry.has_tag(hash);
             // SAFETY: heads are rows of this table whose word was written before they became heads.
             let is_chain = has_tag && unsafe { RowContainer::word(head) } == word;
-            if entry != 0 && !is_chain {
+            if !entry.is_empty() && !is_chain {
                 position = self.position_after(position);
                 continue;
             }
@@ -456,8 +450,8 @@ impl JoinTable {
             // SAFETY: the row is not shared yet.
             unsafe { RowContainer::set_next(row, head) };
             let swapped = self.entries[position].compare_exchange(
-                entry,
-                new,
+                entry.0,
+                new.0,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );
@@ -491,7 +485,7 @@ impl JoinTable {
         false
     }
 
-    /// Where a word is first looked for, and its tag.
+    /// Where a word is first looked for, and the hash that its entry has the tag of.
     #[inline]
     pub(super) fn place_of(&self, word: u64) -> (usize, u64) {
         if self.is_array {
@@ -500,7 +494,7 @@ impl JoinTable {
         let hash = mix_word(word);
         // The range of hashes reduced to that of positions, without a division.
         let position = (u128::from(hash) * self.entries.len() as u128) >> 64;
-        (position as usize, hash & (u64::MAX >> TAG_SHIFT))
+        (position as usize, hash)
     }
 
     /// The next position to look at, around the end.
@@ -509,11 +503,10 @@ impl JoinTable {
         if position + 1 == self.entries.len() { 0 } else { position + 1 }
     }
 
-    /// The head at a position, and its tag; no row where the entry is empty.
+    /// The entry at a position: the head of a chain, or empty.
     #[inline]
-    pub(super) fn entry(&self, position: usize) -> (RowPtr, u64) {
-        let entry = self.entries[position].load(Ordering::Relaxed);
-        (RowPtr::from_exposed(entry & ADDRESS_MASK), entry >> TAG_SHIFT)
+    pub(super) fn entry(&self, position: usize) -> TaggedEntry {
+        TaggedEntry(self.entries[position].load(Ordering::Relaxed))
     }
 
     #[inline]
@@ -572,7 +565,7 @@ fn new_filter(
 /// charged ahead, or leaves some of the `spare_bytes`.
 fn index_shape(keys: &KeyWords, rows: usize, spare_bytes: usize) -> (usize, bool) {
     if let KeyWords::Exact { words, .. } = keys
-        && *words <= (rows as u128 * ARRAY_ENTRIES_PER_ROW).max(ARRAY_ENTRIES_FREE)
+        && array_is_better(*words, rows, ARRAY_ENTRIES_PER_ROW)
         && *words as usize * size_of::<u64>() <= index_bytes(rows).max(spare_bytes / 2)
     {
         return (*words as usize, true);

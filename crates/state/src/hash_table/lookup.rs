@@ -6,10 +6,10 @@
 //! ```
 
 use super::{
-    index::prefetch,
     join_table::{JoinTable, LOOKUP_ROWS},
     key_words::Words,
     pairs::PairCursor,
+    tagged_entry::prefetch,
 };
 use crate::rows::RowContainer;
 use std::sync::{Arc, Weak};
@@ -132,7 +132,7 @@ impl JoinTable {
         let mut found = Found::new(words.rows.len());
         if self.is_array() {
             for (word, row) in words.words.iter().zip(&words.rows) {
-                found.push(*row, self.entry(*word as usize).0);
+                found.push(*row, self.entry(*word as usize).row());
             }
             return Ok(found.into_cursor(self, true));
         }
@@ -157,17 +157,17 @@ impl JoinTable {
         }
         let mut in_the_way = [0; LOOKUP_ROWS];
         let mut count = 0;
-        for (index, ((position, tag), head)) in places.iter().zip(&mut *heads).enumerate() {
-            let (first, first_tag) = self.entry(*position);
-            prefetch(first);
-            *head = first;
+        for (index, ((position, hash), head)) in places.iter().zip(&mut *heads).enumerate() {
+            let first = self.entry(*position);
+            prefetch(first.row());
+            *head = first.row();
             in_the_way[count] = index;
-            count += usize::from(!first.is_null() & (first_tag != *tag));
+            count += usize::from(!first.is_empty() & !first.has_tag(*hash));
         }
         for index in &in_the_way[..count] {
-            let (position, tag) = &mut places[*index];
+            let (position, hash) = &mut places[*index];
             *position = self.position_after(*position);
-            heads[*index] = self.next_candidate(position, *tag);
+            heads[*index] = self.next_candidate(position, *hash);
             prefetch(heads[*index]);
         }
         let absent = self.container().null_row();
@@ -179,23 +179,24 @@ impl JoinTable {
             count += usize::from(!head.is_null() & (unsafe { RowContainer::word(row) } != *word));
         }
         for index in &in_the_way[..count] {
-            let (position, tag) = &mut places[*index];
+            let (position, hash) = &mut places[*index];
             let head = &mut heads[*index];
             // SAFETY: entries hold rows of this table.
             while !head.is_null() && unsafe { RowContainer::word(*head) } != words[*index] {
                 *position = self.position_after(*position);
-                *head = self.next_candidate(position, *tag);
+                *head = self.next_candidate(position, *hash);
             }
         }
     }
 
-    /// The first row from `position` on whose entry has the tag; no row at an empty entry.
+    /// The first row from `position` on whose entry has the tag of `hash`; no row at an empty
+    /// entry.
     #[inline]
-    fn next_candidate(&self, position: &mut usize, tag: u64) -> RowPtr {
+    fn next_candidate(&self, position: &mut usize, hash: u64) -> RowPtr {
         loop {
-            let (head, head_tag) = self.entry(*position);
-            if head.is_null() || head_tag == tag {
-                return head;
+            let entry = self.entry(*position);
+            if entry.is_empty() || entry.has_tag(hash) {
+                return entry.row();
             }
             *position = self.position_after(*position);
         }
