@@ -26,10 +26,10 @@ mod lambda;
 mod peel;
 
 pub(crate) use blocks::Scratch;
-pub(crate) use conjunction::ConjunctionState;
 pub(crate) use peel::Memo;
 
 use crate::{
+    adaptive_order::AdaptiveOrder,
     marks::{Mark, hit},
     merge::{merge, truth},
     node::{Kind, Node, NodeId},
@@ -42,7 +42,7 @@ use volley_vector::{Batch, BooleanBuffer, Buffer, Rows, Vector};
 /// Measurements of a node across batches.
 #[derive(Default)]
 pub(crate) struct NodeState {
-    pub(crate) conjunction: ConjunctionState,
+    pub(crate) conjunction: AdaptiveOrder,
     pub(crate) memo: Memo,
     pub(crate) scratch: Scratch,
     /// Of the nodes of a call's lambdas.

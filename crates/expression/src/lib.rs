@@ -7,6 +7,7 @@ mod expr;
 mod check;
 mod expr_set;
 mod node;
+mod adaptive_order;
 mod compile;
 mod evaluate;
 pub mod filter;

@@ -1,11 +1,12 @@
 //! AND and OR.
 //!
-//! Arguments run in the order of `time / (1 + rows in - rows out)`, measured over batches: cheap
-//! ones that decide many rows come first. Each runs only on the rows that no earlier one decided. A
-//! row that failed in one argument and is decided by another has not failed.
+//! Arguments run in an order that is learned ([`AdaptiveOrder`]): cheap ones that decide many rows
+//! come first. Each runs only on the rows that no earlier one decided. A row that failed in one
+//! argument and is decided by another has not failed.
 
 use super::{Evaluator, Frame, boolean_vector};
 use crate::{
+    adaptive_order::AdaptiveOrder,
     marks::{Mark, hit},
     merge::truth,
     node::{Conjunction, NodeId},
@@ -15,71 +16,28 @@ use volley_error::Result;
 use volley_function::RowErrors;
 use volley_vector::{Rows, Vector};
 
-/// What is known of the arguments' cost and use.
-#[derive(Default)]
-pub(crate) struct ConjunctionState {
-    /// Positions of arguments, best first.
-    order: Vec<usize>,
-    measures: Vec<Measure>,
-    batches: u64,
-}
-
-/// One argument's sums over batches.
-#[derive(Clone, Copy, Default)]
-struct Measure {
-    nanos: f64,
-    rows_in: f64,
-    rows_out: f64,
-}
-
-/// Batches after which old measures count half.
-const HALF_LIFE_BATCHES: u64 = 64;
-
-impl Measure {
-    fn rank(&self) -> f64 {
-        self.nanos / (1.0 + self.rows_in - self.rows_out)
-    }
-}
-
-impl ConjunctionState {
-    /// The order to run in.
-    fn begin(&mut self, args: usize) -> Vec<usize> {
-        if self.order.len() != args {
-            self.order = (0..args).collect();
-            self.measures = vec![Measure::default(); args];
+impl Evaluator<'_> {
+    /// The arguments in the order to run in.
+    fn begin_conjunction(&mut self, node: NodeId, conjunction: &Conjunction) -> Vec<usize> {
+        let (order, args) = (&mut self.states[node].conjunction, conjunction.args.len());
+        if order.len() != args {
+            *order = AdaptiveOrder::new(args);
         }
-        if !self.order.is_sorted() {
+        if order.is_changed() {
             hit(Mark::Reordered);
         }
-        self.order.clone()
+        (0..args).map(|it| order.at(it)).collect()
     }
 
-    fn note(&mut self, arg: usize, started: Instant, rows_in: &Rows, rows_out: &Rows) {
-        let Some(measure) = self.measures.get_mut(arg) else { return };
-        measure.nanos += started.elapsed().as_nanos() as f64;
-        measure.rows_in += rows_in.count() as f64;
-        measure.rows_out += rows_out.count() as f64;
-    }
-
-    fn end(&mut self) {
-        self.batches += 1;
-        if self.batches.is_multiple_of(HALF_LIFE_BATCHES) {
-            for it in &mut self.measures {
-                *it = Measure {
-                    nanos: it.nanos / 2.0,
-                    rows_in: it.rows_in / 2.0,
-                    rows_out: it.rows_out / 2.0,
-                };
-            }
-        }
-        let measures = &self.measures;
-        self.order.sort_by(|a, b| measures[*a].rank().total_cmp(&measures[*b].rank()));
-    }
-}
-
-impl Evaluator<'_> {
-    fn begin_conjunction(&mut self, node: NodeId, conjunction: &Conjunction) -> Vec<usize> {
-        self.states[node].conjunction.begin(conjunction.args.len())
+    fn record(
+        &mut self,
+        node: NodeId,
+        arg: usize,
+        started: Option<Instant>,
+        (rows_in, rows_out): (&Rows, &Rows),
+    ) {
+        let order = &mut self.states[node].conjunction;
+        order.record(arg, started, rows_in.count(), rows_out.count());
     }
 
     /// The three-valued value: errors and nulls stay in rows that no argument decides.
@@ -119,7 +77,7 @@ impl Evaluator<'_> {
                 hit(Mark::ShortCut);
                 break;
             }
-            let started = Instant::now();
+            let started = self.states[node].conjunction.start();
             let (vector, valid) = self.evaluate_valid(frame, conjunction.args[arg], &open)?;
             let (is_true, null_rows) = truth(&vector, &valid)?;
             let mut decided = is_true;
@@ -132,9 +90,9 @@ impl Evaluator<'_> {
             nulls.union(&null_rows);
             let rows_in = open.clone();
             open.subtract(&decided);
-            self.states[node].conjunction.note(arg, started, &rows_in, &open);
+            self.record(node, arg, started, (&rows_in, &open));
         }
-        self.states[node].conjunction.end();
+        self.states[node].conjunction.end_batch();
         Ok((open, nulls))
     }
 
@@ -171,16 +129,16 @@ impl Evaluator<'_> {
                 hit(Mark::ShortCut);
                 break;
             }
-            let started = Instant::now();
+            let started = self.states[node].conjunction.start();
             let errors = self.ctx.errors.len();
             let mut kept = self.select(frame, conjunction.args[arg], &open)?;
             if let Some(failed) = self.failed_since(errors, rows.len()) {
                 kept.union(&failed);
             }
-            self.states[node].conjunction.note(arg, started, &open, &kept);
+            self.record(node, arg, started, (&open, &kept));
             open = kept;
         }
-        self.states[node].conjunction.end();
+        self.states[node].conjunction.end_batch();
         Ok(open)
     }
 
@@ -216,13 +174,13 @@ impl Evaluator<'_> {
                 hit(Mark::ShortCut);
                 break;
             }
-            let started = Instant::now();
+            let started = self.states[node].conjunction.start();
             let selected = self.select(frame, conjunction.args[arg], open)?;
             let rows_in = open.clone();
             open.subtract(&selected);
-            self.states[node].conjunction.note(arg, started, &rows_in, open);
+            self.record(node, arg, started, (&rows_in, open));
         }
-        self.states[node].conjunction.end();
+        self.states[node].conjunction.end_batch();
         Ok(())
     }
 

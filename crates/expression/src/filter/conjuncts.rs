@@ -3,16 +3,14 @@
 use super::{ColumnFilter, DynamicFilter, KeyFilter, KeyFilterMemo, packed_filter::PackedFilter};
 use crate::{
     Expr, ExprSet,
+    adaptive_order::AdaptiveOrder,
     marks::{self, Mark},
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use volley_error::Result;
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_vector::{Batch, Encoding, Rows, Vector};
-
-/// The order is reconsidered after this many batches.
-const BATCHES_PER_ORDER: u32 = 16;
 
 /// When fewer than one of this many rows is left, conjuncts load what they need for these alone.
 const COMPACT_SHARE: usize = 4;
@@ -33,8 +31,9 @@ const REST_BATCHES: u32 = 256;
 pub struct Conjuncts {
     columns: Vec<usize>,
     exprs: ExprSet,
-    /// In the order of evaluation.
     conjuncts: Vec<Conjunct>,
+    /// The order of evaluation.
+    order: AdaptiveOrder,
     batches: u32,
     dropped: DroppedRows,
     /// For compiling bounds. Its filters are those of the expressions, over columns of the table.
@@ -76,18 +75,14 @@ pub struct FilterCounts {
     pub rows_out: u64,
 }
 
-/// A conjunct, what it cost and what it did so far.
+/// A conjunct, and what it did so far.
 struct Conjunct {
     test: Test,
     /// The same for a column that is not decoded yet.
     packed: Option<PackedFilter>,
     /// The columns of the batch that it uses.
     columns: Vec<usize>,
-    /// Time and rows, those of recent batches count more: for the order.
-    nanos: u64,
-    rows_in: u64,
-    rows_out: u64,
-    /// Rows of all batches that were tested, and that were kept.
+    /// Rows that were tested, and that were kept.
     tested: u64,
     kept: u64,
 }
@@ -194,13 +189,7 @@ fn is_unloaded(vector: &Vector) -> bool {
 
 impl Conjunct {
     fn new(test: Test, columns: Vec<usize>) -> Conjunct {
-        let (nanos, rows_in, rows_out, tested, kept) = (0, 0, 0, 0, 0);
-        Conjunct { test, packed: None, columns, nanos, rows_in, rows_out, tested, kept }
-    }
-
-    /// Time for each row that was dropped: the least goes first.
-    fn rank(&self) -> f64 {
-        self.nanos as f64 / (1 + self.rows_in - self.rows_out) as f64
+        Conjunct { test, packed: None, columns, tested: 0, kept: 0 }
     }
 }
 
@@ -290,10 +279,11 @@ impl Conjuncts {
             let column = place(it.column);
             Conjunct::new(Test::Bound(BoundTest::new(column, it.filter)), vec![column])
         });
-        let conjuncts = bounds.chain(tests).chain(keys).collect();
+        let conjuncts: Vec<Conjunct> = bounds.chain(tests).chain(keys).collect();
         Ok(Some(Conjuncts {
             columns,
             exprs,
+            order: AdaptiveOrder::new(conjuncts.len()),
             conjuncts,
             batches: 0,
             dropped: DroppedRows::default(),
@@ -351,29 +341,28 @@ impl Conjuncts {
         let mut left = Left { batch, total, positions: None, rows: Rows::all(total) };
         let mut next = 0;
         while next < self.conjuncts.len() && !left.rows.is_empty() {
-            if left.is_worth_compacting(&self.conjuncts[next].columns) {
+            if left.is_worth_compacting(&self.conjuncts[self.order.at(next)].columns) {
                 left.compact()?;
             }
             next = self.test(next, &mut left)?;
         }
         self.batches = self.batches.saturating_add(1);
-        if self.conjuncts.len() > 1 && self.batches.is_multiple_of(BATCHES_PER_ORDER) {
-            self.reorder();
-        }
+        self.order.end_batch();
         Ok(left)
     }
 
-    /// Tests the conjuncts from `next` on, until one would better see fewer rows; where to go on.
+    /// Tests the conjuncts from the position `next` on, until one would better see fewer rows; where to go on.
     fn test(&mut self, next: usize, left: &mut Left) -> Result<usize> {
-        let is_timed = self.conjuncts.len() > 1;
         let mut evaluation = self.exprs.begin(&left.batch);
-        for (position, conjunct) in self.conjuncts.iter_mut().enumerate().skip(next) {
+        for position in next..self.conjuncts.len() {
+            let number = self.order.at(position);
+            let conjunct = &mut self.conjuncts[number];
             let is_first = position == next;
             if left.rows.is_empty() || !is_first && left.is_worth_compacting(&conjunct.columns) {
                 return Ok(position);
             }
             let before = left.rows.count() as u64;
-            let start = is_timed.then(Instant::now);
+            let started = self.order.start();
             match &mut conjunct.test {
                 Test::Expr(index) => {
                     let packed = conjunct.packed.as_ref();
@@ -401,22 +390,12 @@ impl Conjuncts {
                     self.dropped.by_bounds += before - left.rows.count() as u64;
                 }
             }
-            conjunct.nanos += start.map_or(0, |it| it.elapsed().as_nanos() as u64);
             let after = left.rows.count() as u64;
-            conjunct.rows_in += before;
-            conjunct.rows_out += after;
+            self.order.record(number, started, before as usize, after as usize);
             conjunct.tested += before;
             conjunct.kept += after;
         }
         Ok(self.conjuncts.len())
-    }
-
-    fn reorder(&mut self) {
-        self.conjuncts.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
-        for it in &mut self.conjuncts {
-            // Recent batches count more.
-            (it.nanos, it.rows_in, it.rows_out) = (it.nanos / 2, it.rows_in / 2, it.rows_out / 2);
-        }
     }
 }
 
