@@ -9,10 +9,7 @@ use std::{
     time::Duration,
 };
 use volley_expression::filter::FilterCounts;
-use volley_state::{
-    queue::Spilled,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS},
-};
+use volley_state::spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, Spilled};
 use volley_vector::{Batch, Encoding, Vector};
 
 /// Counters of one operator instance. Written by its driver, read by anybody at any time.

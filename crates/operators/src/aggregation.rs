@@ -42,8 +42,8 @@ use accumulator::{AccumulatorSpec, collected};
 use volley_error::Result;
 use volley_function::{AggregateFunction, AggregateKind};
 use volley_plan::AggregateStep;
+use volley_state::spill::can_spill;
 use volley_types::Type;
-use volley_wire::Encoder;
 
 /// What all drivers of an aggregation know.
 struct AggregationSpec {
@@ -85,8 +85,8 @@ impl AggregationSpec {
         !self.step.repeats_groups()
             && !self.keys.is_empty()
             && self.aggregates.iter().all(AccumulatorSpec::can_replay)
-            && can_be_written(&types)
-            && can_be_written(&self.result_types())
+            && can_spill(&types)
+            && can_spill(&self.result_types())
     }
 
     /// The aggregates whose groups cannot be merged without rows of their own.
@@ -115,9 +115,4 @@ impl AggregationSpec {
             _ => Err(collected()),
         }
     }
-}
-
-/// Whether values of these types have a form on disk.
-fn can_be_written(types: &[Type]) -> bool {
-    Encoder::new(types).is_ok()
 }

@@ -44,7 +44,7 @@ mod tests;
 mod schedule_tests;
 
 pub use reader::QueueReader;
-pub use spill::{QueueSpill, ReaderMemory, Spilled};
+pub use spill::{QueueSpill, ReaderMemory};
 
 use crate::{
     barrier::Waiters,

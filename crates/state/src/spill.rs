@@ -20,6 +20,9 @@ mod tests;
 pub use reader::SpillReader;
 pub use writer::{SpillRun, SpillWriter};
 
+use volley_types::Type;
+use volley_wire::Encoder;
+
 /// Bytes of a block, before compression: small enough for 64 writers at once, and for LZ4's small
 /// table, which stays in the first cache.
 const BLOCK_BYTES: usize = 60 << 10;
@@ -32,6 +35,22 @@ const WRITER_BYTES: usize = 128 << 10;
 
 /// What a reader claims: a block as bytes, and the batch that it decodes to.
 const READER_BYTES: usize = 256 << 10;
+
+/// What an operator spilled, for its counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spilled {
+    /// Files.
+    pub runs: usize,
+    /// Rows in them.
+    pub rows: usize,
+    /// Their bytes on disk.
+    pub bytes: u64,
+}
+
+/// Whether values of these types have a form on disk.
+pub fn can_spill(types: &[Type]) -> bool {
+    Encoder::new(types).is_ok()
+}
 
 /// Less than this is not worth a file.
 pub const SPILL_BYTES_MIN: usize = 1 << 20;

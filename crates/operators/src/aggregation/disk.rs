@@ -16,7 +16,7 @@ use volley_exec::OperatorContext;
 use volley_memory::Reservation;
 use volley_state::{
     partition::{Partitioner, Purpose},
-    spill::{SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillReader, SpillRun, SpillWriter},
+    spill::{SPILLED_PARTITIONS, SpillReader, SpillRun, SpillWriter},
 };
 use volley_types::Type;
 use volley_vector::Batch;
@@ -179,8 +179,7 @@ impl Disk {
             for (part, writer) in parts.iter_mut().zip(stream.writers) {
                 let run = writer.map(SpillWriter::finish).transpose()?;
                 if let Some(run) = &run {
-                    self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
-                    self.cx.metrics.add(SPILLED_BYTES, run.bytes());
+                    self.cx.metrics.add_spilled(run.spilled());
                 }
                 part.runs.push(run);
             }
@@ -241,8 +240,7 @@ impl Disk {
     /// I/O, a full disk, out of memory.
     pub(super) fn read_results(&self, writer: SpillWriter) -> Result<SpillReader> {
         let run = writer.finish()?;
-        self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
-        self.cx.metrics.add(SPILLED_BYTES, run.bytes());
+        self.cx.metrics.add_spilled(run.spilled());
         run.read(&self.cx.pool, self.cx.task.batch_rows)
     }
 }

@@ -12,7 +12,7 @@ use volley_exec::OperatorMetrics;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_state::{
     partition::{Purpose, partitions_of, split_by_targets},
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+    spill::{SpillRun, SpillWriter},
 };
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
@@ -172,9 +172,7 @@ impl PartitionWriters {
             let writer = lock(&self.writers[partition]).take();
             let run = writer.ok_or_else(|| self.failure())?.finish();
             let run = run.inspect_err(|it| self.fail(it))?;
-            metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
-            metrics.add(SPILLED_ROWS, run.rows() as u64);
-            metrics.add(SPILLED_BYTES, run.bytes());
+            metrics.add_spilled(run.spilled());
             Ok(Some(run))
         };
         (0..self.count()).map(finish).collect()

@@ -22,10 +22,13 @@ use std::{
 use volley_error::Result;
 use volley_exec::OperatorMetrics;
 use volley_expression::filter::KeyFilter;
-use volley_state::{Waiters, hash_table::encode_key, spill::SpillRun};
+use volley_state::{
+    Waiters,
+    hash_table::encode_key,
+    spill::{SpillRun, can_spill},
+};
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
-use volley_wire::Encoder;
 
 /// Both sides of a partition on disk.
 #[derive(Clone)]
@@ -79,8 +82,7 @@ pub(super) struct Claimed {
 impl HashJoinSpec {
     /// Whether rows of both sides have a form on disk.
     pub(super) fn can_spill(&self) -> bool {
-        let has_form = |types: &[Type]| Encoder::new(types).is_ok();
-        has_form(&self.stored_probe_types()) && has_form(&self.columns(self.build_keys.len()))
+        can_spill(&self.stored_probe_types()) && can_spill(&self.columns(self.build_keys.len()))
     }
 
     /// The types of probe rows on disk.

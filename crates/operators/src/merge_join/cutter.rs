@@ -11,10 +11,12 @@ use volley_exec::TaskContext;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::JoinKind;
 use volley_state::{
-    BatchCharge, Cuts, Waiters, charge::queue_bytes, compact::own_batch, spill::SpillWriter,
+    BatchCharge, Cuts, Waiters,
+    charge::queue_bytes,
+    compact::own_batch,
+    spill::{SpillWriter, can_spill},
 };
 use volley_vector::Batch;
-use volley_wire::Encoder;
 
 /// Rows of one key that take more, or their share of the memory limit, are not waited for in
 /// memory.
@@ -179,7 +181,7 @@ impl Cutter {
             batches: Vec::new(),
             charge: BatchCharge::new(&self.pool),
             writer: None,
-            can_spill: Encoder::new(side.types()).is_ok(),
+            can_spill: can_spill(side.types()),
         }
     }
 

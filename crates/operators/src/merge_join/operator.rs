@@ -9,7 +9,6 @@ use crate::nested_loop_join::Condition;
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_error::{Error, Result};
 use volley_exec::{BlockedOn, Operator, OperatorContext, Step, StepContext};
-use volley_state::spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS};
 use volley_vector::Batch;
 
 /// The counter of chunks.
@@ -73,9 +72,7 @@ impl Operator for MergeJoin {
         let metrics = &self.cx.metrics;
         metrics.add(CHUNKS, 1);
         for run in [&chunk.left, &chunk.right].into_iter().filter_map(|it| it.run()) {
-            metrics.add(SPILLED_RUNS, 1);
-            metrics.add(SPILLED_ROWS, run.rows() as u64);
-            metrics.add(SPILLED_BYTES, run.bytes());
+            metrics.add_spilled(run.spilled());
         }
         self.chunk = Some(ChunkJoin::new(&self.spec, chunk, &self.cx)?);
         Ok(Step::Yield)

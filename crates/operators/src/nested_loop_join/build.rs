@@ -13,11 +13,10 @@ use volley_memory::Pool;
 use volley_state::{
     BatchCharge, Ticket,
     column_concat::{ColumnConcat, concat_bytes},
-    spill::{SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillWriter},
+    spill::{SPILL_BYTES_MIN, SpillWriter, can_spill},
 };
 use volley_types::Type;
 use volley_vector::Batch;
-use volley_wire::Encoder;
 
 /// Fewer rows are looked at one by one.
 const LOOKUP_ROWS_MIN: usize = 16;
@@ -53,7 +52,7 @@ impl NestedLoopBuild {
     ) -> NestedLoopBuild {
         NestedLoopBuild {
             shared: Arc::clone(shared),
-            can_spill: Encoder::new(&types).is_ok(),
+            can_spill: can_spill(&types),
             types,
             lookup,
             ticket,
@@ -160,9 +159,7 @@ impl NestedLoopBuild {
     fn finish_writer(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
             let run = writer.finish()?;
-            self.cx.metrics.add(SPILLED_RUNS, u64::from(run.rows() > 0));
-            self.cx.metrics.add(SPILLED_ROWS, run.rows() as u64);
-            self.cx.metrics.add(SPILLED_BYTES, run.bytes());
+            self.cx.metrics.add_spilled(run.spilled());
             self.lock().runs.push(run);
         }
         Ok(())

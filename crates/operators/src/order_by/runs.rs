@@ -7,7 +7,7 @@ use volley_memory::{Pool, spill::SpillSpace};
 use volley_plan::SortKey;
 use volley_state::{
     sort::{MergeStep, RunMerge},
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillReader, SpillRun, SpillWriter},
+    spill::{SpillReader, SpillRun, SpillWriter},
 };
 use volley_types::Type;
 use volley_vector::Batch;
@@ -79,9 +79,7 @@ impl Runs {
 
     fn finish(&self, writer: SpillWriter) -> Result<SpillRun> {
         let run = writer.finish()?;
-        self.metrics.add(SPILLED_RUNS, 1);
-        self.metrics.add(SPILLED_ROWS, run.rows() as u64);
-        self.metrics.add(SPILLED_BYTES, run.bytes());
+        self.metrics.add_spilled(run.spilled());
         Ok(run)
     }
 

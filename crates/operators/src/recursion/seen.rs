@@ -22,13 +22,10 @@ use volley_state::{
     hash_table::{GroupCursor, GroupTable},
     partition::{Partitioner, Purpose},
     queue::Room,
-    spill::{
-        SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillRun, SpillWriter,
-    },
+    spill::{SPILL_BYTES_MIN, SPILLED_PARTITIONS, SpillRun, SpillWriter, can_spill},
 };
 use volley_types::Type;
 use volley_vector::Batch;
-use volley_wire::Encoder;
 
 /// The most parts on disk.
 const PARTS_MAX: usize = 16;
@@ -87,7 +84,7 @@ impl SeenRows {
             pool: pool.clone(),
             space: task.spill.clone(),
             batch_rows: task.batch_rows,
-            can_spill: Encoder::new(types).is_ok(),
+            can_spill: can_spill(types),
             state: Arc::new(Mutex::new(Seen::Memory(memory))),
             held_bytes: Arc::default(),
         }
@@ -158,7 +155,7 @@ impl SeenRows {
         let mut parts = Vec::with_capacity(parts);
         for writer in writers {
             let run = writer.map(SpillWriter::finish).transpose()?;
-            run.iter().for_each(|it| count_spilled(it, metrics));
+            run.iter().for_each(|it| metrics.add_spilled(it.spilled()));
             parts.push(Part { seen: run.into_iter().collect(), candidates: None });
         }
         metrics.add(SPILLED_PARTITIONS, parts.len() as u64);
@@ -211,12 +208,6 @@ impl Disk {
     fn add_candidates(&mut self, part: usize, rows: &Batch, seen: &SeenRows) -> Result<()> {
         seen.write(&mut self.parts[part].candidates, rows)
     }
-}
-
-/// Counts a run that was written.
-pub(super) fn count_spilled(run: &SpillRun, metrics: &OperatorMetrics) {
-    metrics.add(SPILLED_ROWS, run.rows() as u64);
-    metrics.add(SPILLED_BYTES, run.bytes());
 }
 
 /// The rows of a batch that begin a group of `table`, if there are any.

@@ -1,7 +1,7 @@
 //! Which candidates of an iteration are new, where the rows that came before are on disk: a part
 //! after the other, whose rows become a table.
 
-use super::seen::{Part, SeenRows, count_spilled, for_each_batch, new_rows};
+use super::seen::{Part, SeenRows, for_each_batch, new_rows};
 use volley_error::Result;
 use volley_exec::OperatorMetrics;
 use volley_state::{
@@ -62,7 +62,7 @@ impl Settling {
 impl Open {
     fn new(number: usize, part: Part, rows: &SeenRows, metrics: &OperatorMetrics) -> Result<Open> {
         let candidates = part.candidates.map(SpillWriter::finish).transpose()?;
-        candidates.iter().for_each(|it| count_spilled(it, metrics));
+        candidates.iter().for_each(|it| metrics.add_spilled(it.spilled()));
         Ok(Open {
             number,
             table: GroupTable::new(rows.types.to_vec(), Vec::new(), rows.sizes, &rows.pool),
@@ -111,7 +111,7 @@ impl Open {
             for_each_batch(&mut self.table, rows.batch_rows, |batch| writer.write(batch))?;
             self.seen = vec![writer.finish()?];
         }
-        self.seen.last().into_iter().for_each(|it| count_spilled(it, metrics));
+        self.seen.last().into_iter().for_each(|it| metrics.add_spilled(it.spilled()));
         rows.put_back(self.number, self.seen);
         Ok(())
     }

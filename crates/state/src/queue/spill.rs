@@ -10,14 +10,13 @@ use super::{
 };
 use crate::{
     barrier::Waiters,
-    spill::{SpillRun, SpillWriter},
+    spill::{SpillRun, SpillWriter, Spilled, can_spill},
 };
 use std::{sync::MutexGuard, task::Waker};
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_types::Type;
 use volley_vector::Batch;
-use volley_wire::Encoder;
 
 /// Where and how a queue spills.
 #[derive(Debug)]
@@ -46,17 +45,6 @@ pub enum ReaderMemory {
     WhenRead,
 }
 
-/// What was spilled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spilled {
-    /// Files.
-    pub runs: usize,
-    /// Rows in them.
-    pub rows: usize,
-    /// Their bytes on disk.
-    pub bytes: u64,
-}
-
 /// Batches that are being written.
 pub(super) struct RunInWork {
     lane: usize,
@@ -69,7 +57,7 @@ pub(super) struct RunInWork {
 impl QueueSpill {
     /// Whether the types have a form on disk.
     pub(super) fn is_possible(&self) -> bool {
-        Encoder::new(&self.types).is_ok()
+        can_spill(&self.types)
     }
 }
 

@@ -116,7 +116,7 @@ fn spilled_batches_keep_their_order() {
             assert_eq!(fixture.queue.pushed_rows(), 10_000);
             // Nothing to write but the last two batches, and then nothing.
             assert_eq!(fixture.queue.spill().unwrap().rows, 2000);
-            assert_eq!(fixture.queue.spill().unwrap(), Spilled::default());
+            assert_eq!(fixture.queue.spill().unwrap(), crate::spill::Spilled::default());
             fixture.queue.producer_finished();
             assert_eq!(read_from(&reader, 0).unwrap(), 10_000);
             fixture.check_nothing_left();
@@ -278,7 +278,7 @@ fn batches_that_cannot_be_written_stay() {
         fixture.queue.spill().unwrap_err();
         assert_eq!((fixture.space.stats().bytes, fixture.queue.reclaimable_bytes()), (0, 0));
         fixture.queue.push(0, batch(20)).unwrap();
-        assert_eq!(fixture.queue.spill().unwrap(), Spilled::default());
+        assert_eq!(fixture.queue.spill().unwrap(), crate::spill::Spilled::default());
         fixture.queue.close(Ok(()));
         assert_eq!(read_from(&reader, 0).unwrap(), 21_000);
         fixture.check_nothing_left();
@@ -318,7 +318,7 @@ fn types_without_a_form_on_disk_are_not_spilled() {
         Arc::new(BatchQueue::new(QueueConfig { spill: Some(spill), ..config(1, 1) }, &pool));
     assert!(!fixture.queue.spills());
     fixture.queue.push(0, batch(0)).unwrap();
-    assert_eq!(fixture.queue.spill().unwrap(), Spilled::default());
+    assert_eq!(fixture.queue.spill().unwrap(), crate::spill::Spilled::default());
 }
 
 #[test]

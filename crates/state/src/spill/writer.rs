@@ -1,6 +1,6 @@
 //! Writing batches to a file.
 
-use super::{BLOCK_BYTES, BLOCK_ROWS_MAX, SpillReader, WRITER_BYTES};
+use super::{BLOCK_BYTES, BLOCK_ROWS_MAX, SpillReader, Spilled, WRITER_BYTES};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_memory::{
@@ -135,6 +135,11 @@ impl SpillRun {
     /// All rows.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The run as what an operator spilled.
+    pub fn spilled(&self) -> Spilled {
+        Spilled { runs: usize::from(self.rows() > 0), rows: self.rows(), bytes: self.bytes() }
     }
 
     /// Bytes on disk.

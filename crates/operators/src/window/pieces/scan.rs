@@ -16,7 +16,7 @@ use volley_function::{AggregateKind, Ranges, RunningFrames};
 use volley_memory::Reservation;
 use volley_state::{
     compact::own_batch,
-    spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, SpillWriter},
+    spill::{SpillRun, SpillWriter},
 };
 use volley_vector::{Batch, Rows, Vector, comparator};
 
@@ -131,9 +131,7 @@ impl Scan {
             self.end_group(level, None, 0)?;
         }
         let run = self.writer.finish()?;
-        self.metrics.add(SPILLED_RUNS, 1);
-        self.metrics.add(SPILLED_ROWS, run.rows() as u64);
-        self.metrics.add(SPILLED_BYTES, run.bytes());
+        self.metrics.add_spilled(run.spilled());
         Ok((run, self.rows, self.ends.into()))
     }
 
