@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 use volley_expression::filter::FilterCounts;
-use volley_state::spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, Spilled};
+use volley_state::spill::{SPILLED_BYTES, SPILLED_ROWS, SPILLED_RUNS, SpillRun, Spilled};
 use volley_vector::{Batch, Encoding, Vector};
 
 /// Counters of one operator instance. Written by its driver, read by anybody at any time.
@@ -99,6 +99,11 @@ impl OperatorMetrics {
             self.add(SPILLED_ROWS, spilled.rows as u64);
             self.add(SPILLED_BYTES, spilled.bytes);
         }
+    }
+
+    /// Counts runs that an operator wrote.
+    pub fn add_runs<'a>(&self, runs: impl IntoIterator<Item = &'a SpillRun>) {
+        runs.into_iter().for_each(|it| self.add_spilled(it.spilled()));
     }
 
     /// Counts an input batch.

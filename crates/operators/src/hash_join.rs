@@ -23,7 +23,6 @@ mod kept;
 mod lower;
 mod output;
 mod partition_join;
-mod partitions;
 mod probe;
 mod reload;
 mod shared;

@@ -12,10 +12,14 @@
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
 mod input;
+mod runs;
+mod shared_runs;
 #[cfg(test)]
 mod tests;
 
 pub use input::SpreadInput;
+pub use runs::{PartitionedRuns, partitions_within};
+pub use shared_runs::{PartitionSet, SharedRuns};
 
 use std::collections::HashSet;
 use volley_error::Result;

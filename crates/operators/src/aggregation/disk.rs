@@ -15,7 +15,7 @@ use volley_error::Result;
 use volley_exec::OperatorContext;
 use volley_memory::Reservation;
 use volley_state::{
-    partition::{Partitioner, Purpose},
+    partition::{PartitionedRuns, Purpose, partitions_within},
     spill::{SPILLED_PARTITIONS, SpillReader, SpillRun, SpillWriter},
 };
 use volley_types::Type;
@@ -36,18 +36,12 @@ pub(super) struct Disk {
     /// How often the rows at hand were split.
     level: u32,
     /// What is written now; empty when nothing was.
-    streams: Vec<Stream>,
+    streams: Vec<PartitionedRuns>,
     stream_count: usize,
     waiting: Vec<Part>,
     reading: Option<Reading>,
     /// What writing will take at first, and the next growth of tables.
     ahead: Reservation,
-}
-
-/// A stream that is written.
-struct Stream {
-    partitioner: Partitioner,
-    writers: Vec<Option<SpillWriter>>,
 }
 
 /// What was written for some groups.
@@ -117,8 +111,7 @@ impl Disk {
     /// I/O, a full disk, out of memory, cancelled.
     pub(super) fn write(&mut self, stream: usize, batch: &Batch) -> Result<()> {
         self.begin();
-        let split = self.streams[stream].partitioner.split(batch)?;
-        self.streams[stream].write(split, &self.cx)
+        self.streams[stream].write(batch)
     }
 
     /// As [`Disk::write`] for the first stream, of a batch that is all in one part of what is
@@ -129,7 +122,7 @@ impl Disk {
         }
         self.begin();
         let part = part * self.parts / spread::PARTS;
-        self.streams[0].write(vec![(part, batch)], &self.cx)
+        self.streams[0].write_to(part, &batch)
     }
 
     /// Makes what is written to, unless it is there.
@@ -141,15 +134,11 @@ impl Disk {
             0 => Purpose::Spread,
             level => Purpose::Spill(level),
         };
-        self.streams.resize_with(self.stream_count, || Stream {
-            partitioner: Partitioner::new(
-                (0..self.keys).collect(),
-                self.parts,
-                purpose,
-                self.cx.task.batch_rows,
-                &self.cx.pool,
-            ),
-            writers: (0..self.parts).map(|_| None).collect(),
+        let (keys, cx) = (self.keys, &self.cx);
+        self.streams.resize_with(self.stream_count, || {
+            let place = (&cx.task.spill, &cx.pool);
+            let keys = (0..keys).collect();
+            PartitionedRuns::new(keys, self.parts, purpose, cx.task.batch_rows, place)
         });
     }
 
@@ -159,11 +148,7 @@ impl Disk {
     ///
     /// As [`Disk::write`].
     pub(super) fn flush(&mut self) -> Result<()> {
-        for stream in &mut self.streams {
-            let rest = stream.partitioner.finish()?;
-            stream.write(rest, &self.cx)?;
-        }
-        Ok(())
+        self.streams.iter_mut().try_for_each(PartitionedRuns::flush)
     }
 
     /// Ends the files: their parts wait to be read.
@@ -172,17 +157,12 @@ impl Disk {
     ///
     /// As [`Disk::write`].
     pub(super) fn close(&mut self) -> Result<()> {
-        self.flush()?;
         let mut parts: Vec<Part> =
             (0..self.parts).map(|_| Part { level: self.level + 1, runs: Vec::new() }).collect();
-        for stream in std::mem::take(&mut self.streams) {
-            for (part, writer) in parts.iter_mut().zip(stream.writers) {
-                let run = writer.map(SpillWriter::finish).transpose()?;
-                if let Some(run) = &run {
-                    self.cx.metrics.add_spilled(run.spilled());
-                }
-                part.runs.push(run);
-            }
+        for mut stream in std::mem::take(&mut self.streams) {
+            let runs = stream.finish()?;
+            self.cx.metrics.add_runs(runs.iter().flatten());
+            parts.iter_mut().zip(runs).for_each(|(part, run)| part.runs.push(run));
         }
         parts.retain(|it| it.runs.iter().any(Option::is_some));
         self.cx.metrics.add(SPILLED_PARTITIONS, parts.len() as u64);
@@ -248,25 +228,8 @@ impl Disk {
 /// The number of partitions of each of this number of streams: many, so that a partition fits in
 /// memory, but each has a buffer in every driver.
 fn parts(streams: usize, cx: &OperatorContext) -> usize {
-    let buffers = cx.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES / cx.drivers.max(1);
-    let parts =
-        (buffers.min(WRITERS_MAX) / streams.max(1)).clamp(2, cx.task.sizes.group_partitions);
+    let share = WRITERS_SHARE * cx.drivers.max(1);
+    let files = partitions_within(&cx.pool, share, WRITERS_MAX);
+    let parts = (files / streams.max(1)).clamp(2, cx.task.sizes.group_partitions);
     1 << parts.ilog2()
-}
-
-impl Stream {
-    fn write(&mut self, batches: Vec<(usize, Batch)>, cx: &OperatorContext) -> Result<()> {
-        for (part, batch) in batches {
-            let writer = match &mut self.writers[part] {
-                Some(writer) => writer,
-                none => {
-                    let types: Vec<Type> =
-                        batch.columns().iter().map(|it| it.data_type().clone()).collect();
-                    none.insert(SpillWriter::new(&cx.task.spill, &types, &cx.pool)?)
-                }
-            };
-            writer.write(&batch)?;
-        }
-        Ok(())
-    }
 }

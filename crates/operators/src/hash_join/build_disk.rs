@@ -5,7 +5,7 @@
 //! that come across the new partitions write new rows of theirs as well; those that they hold
 //! already go when they are asked in turn, or at the end.
 
-use super::{HashJoinSpec, partitions::PartitionWriters, shared::BuildPart};
+use super::{HashJoinSpec, shared::BuildPart};
 use crate::dynamic_filters::JoinFilterSetter;
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -14,7 +14,7 @@ use std::sync::{
 use volley_error::Result;
 use volley_expression::filter::{KeyFilter, KeyFilterBuilder};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
-use volley_state::hash_table::KeyRange;
+use volley_state::{hash_table::KeyRange, partition::SharedRuns};
 use volley_vector::{Batch, Decoded};
 
 /// The minimum fraction of its rows that a driver spills when it is asked. A greater one leaves
@@ -29,7 +29,7 @@ const ROW_BYTES_MIN: usize = 32;
 
 /// What drivers of a build side write.
 pub(super) struct BuildDisk {
-    pub(super) writers: PartitionWriters,
+    pub(super) writers: SharedRuns,
     keys: Vec<SpilledKey>,
     /// What the rows took that were in memory before, and how many they were.
     memory_bytes: AtomicUsize,
@@ -56,7 +56,7 @@ impl BuildDisk {
     ) -> BuildDisk {
         let types = spec.columns(spec.build_keys.len());
         BuildDisk {
-            writers: PartitionWriters::new(types, (spec.sizes.join_partitions, 0), space, pool),
+            writers: SharedRuns::new(types, (spec.sizes.join_partitions, 0), space, pool),
             keys: filters.iter().map(|it| SpilledKey::new(it.key, rows, pool)).collect(),
             memory_bytes: AtomicUsize::new(0),
             memory_rows: AtomicUsize::new(0),
@@ -108,7 +108,7 @@ impl BuildDisk {
     ///
     /// # Errors
     ///
-    /// As [`PartitionWriters::write`].
+    /// As [`SharedRuns::write`].
     pub(super) fn write(&self, spec: &HashJoinSpec, batch: &Batch) -> Result<Option<Batch>> {
         self.writers.write(batch, &batch.columns()[..spec.partition_keys()])
     }

@@ -14,7 +14,6 @@
 use super::{
     HashJoinSpec,
     build_rows::BuildRows,
-    partitions::PartitionWriters,
     shared::BuildTables,
     spill::{Claimed, SpilledPartition},
 };
@@ -22,7 +21,10 @@ use std::{sync::Arc, task::Waker};
 use volley_error::{Error, ErrorKind, Result};
 use volley_exec::{OperatorContext, OperatorMetrics};
 use volley_memory::{Pool, Reservation, spill::SpillSpace};
-use volley_state::spill::{SpillReader, SpillRun};
+use volley_state::{
+    partition::SharedRuns,
+    spill::{SpillReader, SpillRun},
+};
 use volley_vector::Batch;
 
 /// Partitions are split so often at most.
@@ -86,7 +88,7 @@ struct Matched {
 }
 
 struct Split {
-    writers: PartitionWriters,
+    writers: SharedRuns,
     /// The build side, once it is split.
     build: Option<Vec<Option<SpillRun>>>,
 }
@@ -122,12 +124,12 @@ impl PartitionContext {
         run.read(&self.pool, self.batch_rows)
     }
 
-    fn writers(&self, is_build: bool, level: u32) -> Result<PartitionWriters> {
+    fn writers(&self, is_build: bool, level: u32) -> Result<SharedRuns> {
         let types = match is_build {
             true => self.spec.columns(self.spec.build_keys.len()),
             false => self.spec.stored_probe_types(),
         };
-        let writers = PartitionWriters::new(
+        let writers = SharedRuns::new(
             types,
             (self.spec.sizes.join_partitions, level),
             &self.space,
@@ -359,7 +361,8 @@ impl Split {
             debug_assert!(others.is_none(), "all partitions are on disk");
             return Ok(Some(self));
         }
-        let runs = self.writers.finish(&cx.metrics)?;
+        let runs = self.writers.finish()?;
+        cx.metrics.add_runs(runs.iter().flatten());
         let level = claimed.partition.level + 1;
         let Some(build) = self.build.take() else {
             self.build = Some(runs);

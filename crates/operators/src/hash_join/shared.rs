@@ -1,8 +1,7 @@
 //! What the drivers of both sides share.
 
 use super::{
-    HashJoinSpec, build_disk::BuildDisk, build_rows::BuildRows, partitions::PartitionSet,
-    reload::Reload, spill::SpilledJoin,
+    HashJoinSpec, build_disk::BuildDisk, build_rows::BuildRows, reload::Reload, spill::SpilledJoin,
 };
 use crate::dynamic_filters::JoinFilterSetter;
 use std::{
@@ -15,7 +14,9 @@ use std::{
 use volley_error::{Error, Result};
 use volley_exec::{OperatorContext, OperatorMetrics};
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_state::{Barrier, Promise, Ticket, hash_table::JoinTable, spill::SpillRun};
+use volley_state::{
+    Barrier, Promise, Ticket, hash_table::JoinTable, partition::PartitionSet, spill::SpillRun,
+};
 
 /// The state of one join.
 pub(super) struct JoinShared {
@@ -183,7 +184,8 @@ impl JoinShared {
             }
             disk.choose(parts.iter_mut())?;
         }
-        let runs = disk.writers.finish(&cx.metrics)?;
+        let runs = disk.writers.finish()?;
+        cx.metrics.add_runs(runs.iter().flatten());
         self.reload(Reload::new(&self.spec, disk, parts, runs, cx)?, cx)
     }
 

@@ -11,7 +11,6 @@
 use super::{
     HashJoinSpec,
     build_disk::BuildDisk,
-    partitions::{PartitionSet, PartitionWriters},
     shared::{BuildContext, BuildTables},
 };
 use std::{
@@ -25,6 +24,7 @@ use volley_expression::filter::KeyFilter;
 use volley_state::{
     Waiters,
     hash_table::encode_key,
+    partition::{PartitionSet, SharedRuns},
     spill::{SpillRun, can_spill},
 };
 use volley_types::Type;
@@ -43,7 +43,7 @@ pub(super) struct SpilledPartition {
 /// A join of whose build side some partitions are on disk.
 pub(super) struct SpilledJoin {
     /// Where probe rows go.
-    probe: PartitionWriters,
+    probe: SharedRuns,
     /// What scans on the probe side are filtered by.
     pub(super) filters: Vec<Arc<KeyFilter>>,
     /// The rows of the partitions in memory, until all probe rows have come.
@@ -136,7 +136,7 @@ impl SpilledJoin {
     ) -> Result<SpilledJoin> {
         let partitions = (spec.sizes.join_partitions, 0);
         let types = spec.stored_probe_types();
-        let probe = PartitionWriters::new(types, partitions, &cx.space, &cx.pool);
+        let probe = SharedRuns::new(types, partitions, &cx.space, &cx.pool);
         let keys = 0..spec.partition_keys();
         let probe = probe.without_nulls(keys.filter(|it| !spec.nulls_equal[*it]).collect());
         let mut on_disk = PartitionSet::default();
@@ -178,7 +178,8 @@ impl SpilledJoin {
         lock(&self.resident).take();
         let mut queue = lock(&self.queue);
         if !queue.build.is_empty() {
-            let probe = self.probe.finish(metrics)?;
+            let probe = self.probe.finish()?;
+            metrics.add_runs(probe.iter().flatten());
             let build = std::mem::take(&mut queue.build);
             queue.waiting.extend(SpilledPartition::zip(build, probe, self.resident_rows, 0));
         }

@@ -1,14 +1,11 @@
 //! Joins whose build side does not fit in memory, in tasks.
 
-use super::partitions::PartitionWriters;
-use crate::test_kit::{Manners, SETUPS, TestTables, operator_context, run_limited};
+use crate::test_kit::{Manners, SETUPS, TestTables, run_limited};
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
-use volley_memory::Pool;
 use volley_plan::{JoinKind, PlanNode};
 use volley_testkit::{RowValues, sorted};
 use volley_types::{Type, Value};
-use volley_vector::{Batch, Vector};
 
 const ROWS: i64 = 80_021;
 
@@ -117,23 +114,6 @@ fn null_keys_conditions_and_marks_are_as_in_memory() {
             assert!(rows.unwrap() == expected, "{build}, {kind}: {plan:?}");
             assert!(spilled > 0, "{build}, {kind}: {plan:?}");
         }
-    }
-}
-
-#[test]
-fn rows_without_a_key_are_not_written_where_they_match_nothing() {
-    let cx = operator_context(&Pool::root("test", None), (0, 1), 1024);
-    let value = |it: i64| if it % 3 == 0 { Value::Null } else { Value::BigInt(it) };
-    let values: Vec<Value> = (0..90).map(value).collect();
-    let batch = Batch::new(vec![Vector::from_values(Type::BigInt, &values)], values.len());
-    for (without, written) in [(vec![], 90), (vec![0], 60)] {
-        let writers = PartitionWriters::new(vec![Type::BigInt], (4, 0), &cx.task.spill, &cx.pool);
-        let writers = writers.without_nulls(without);
-        writers.open_all().unwrap();
-        let others = writers.write(&batch, batch.columns()).unwrap();
-        assert_eq!(others.map_or(0, |it| it.rows()), 90 - written);
-        let runs = writers.finish(&cx.metrics).unwrap();
-        assert_eq!(runs.iter().flatten().map(|it| it.rows()).sum::<usize>(), written);
     }
 }
 

@@ -20,7 +20,7 @@ use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
 use volley_state::{
     StateSizes,
     hash_table::{GroupCursor, GroupTable},
-    partition::{Partitioner, Purpose},
+    partition::{PartitionedRuns, Purpose, partitions_within},
     queue::Room,
     spill::{SPILL_BYTES_MIN, SPILLED_PARTITIONS, SpillRun, SpillWriter, can_spill},
 };
@@ -60,17 +60,19 @@ struct Memory {
 
 /// Rows on disk.
 pub(super) struct Disk {
-    partitioner: Partitioner,
-    pub(super) parts: Vec<Part>,
+    /// Rows that maybe came before.
+    candidates: PartitionedRuns,
+    /// Rows that did, by partition.
+    seen: Vec<Vec<SpillRun>>,
 }
 
 /// Rows of some hashes.
-#[derive(Default)]
 pub(super) struct Part {
+    pub(super) number: usize,
     /// Rows that came before.
     pub(super) seen: Vec<SpillRun>,
     /// Rows that maybe did.
-    pub(super) candidates: Option<SpillWriter>,
+    pub(super) candidates: Option<SpillRun>,
 }
 
 impl SeenRows {
@@ -113,9 +115,7 @@ impl SeenRows {
                 Ok(new)
             }
             Seen::Disk(disk) => {
-                for (part, rows) in disk.partitioner.split(batch)? {
-                    disk.add_candidates(part, &rows, self)?;
-                }
+                disk.candidates.write(batch)?;
                 Ok(None)
             }
         }
@@ -127,7 +127,7 @@ impl SeenRows {
     }
 
     fn parts(&self) -> usize {
-        (self.pool.limit_bytes() / WRITERS_SHARE / SpillWriter::BYTES).clamp(2, PARTS_MAX)
+        partitions_within(&self.pool, WRITERS_SHARE, PARTS_MAX)
     }
 
     /// Writes all rows to disk, if there are any in memory.
@@ -142,34 +142,17 @@ impl SeenRows {
             return Ok(());
         }
         memory.ahead.clear();
-        let parts = self.parts();
-        let keys = (0..self.types.len()).collect();
+        let (keys, place) = ((0..self.types.len()).collect(), (&self.space, &self.pool));
         let purpose = Purpose::Spill(0);
-        let mut partitioner = Partitioner::new(keys, parts, purpose, self.batch_rows, &self.pool);
-        let mut writers: Vec<Option<SpillWriter>> = (0..parts).map(|_| None).collect();
-        let mut write = |part: usize, rows: &Batch| self.write(&mut writers[part], rows);
-        for_each_batch(&mut memory.table, self.batch_rows, |batch| {
-            partitioner.split(batch)?.iter().try_for_each(|(part, rows)| write(*part, rows))
-        })?;
-        partitioner.finish()?.iter().try_for_each(|(part, rows)| write(*part, rows))?;
-        let mut parts = Vec::with_capacity(parts);
-        for writer in writers {
-            let run = writer.map(SpillWriter::finish).transpose()?;
-            run.iter().for_each(|it| metrics.add_spilled(it.spilled()));
-            parts.push(Part { seen: run.into_iter().collect(), candidates: None });
-        }
-        metrics.add(SPILLED_PARTITIONS, parts.len() as u64);
+        let mut rows = PartitionedRuns::new(keys, self.parts(), purpose, self.batch_rows, place);
+        for_each_batch(&mut memory.table, self.batch_rows, |batch| rows.write(batch))?;
+        let runs = rows.finish()?;
+        metrics.add_runs(runs.iter().flatten());
+        metrics.add(SPILLED_PARTITIONS, runs.len() as u64);
         self.held_bytes.store(0, Ordering::Relaxed);
-        *state = Seen::Disk(Disk { partitioner, parts });
+        let seen = runs.into_iter().map(Vec::from_iter).collect();
+        *state = Seen::Disk(Disk { candidates: rows, seen });
         Ok(())
-    }
-
-    fn write(&self, writer: &mut Option<SpillWriter>, rows: &Batch) -> Result<()> {
-        let writer = match writer {
-            Some(writer) => writer,
-            none => none.insert(SpillWriter::new(&self.space, &self.types, &self.pool)?),
-        };
-        writer.write(rows)
     }
 
     /// What is to be done for a complete iteration; `None` when all its new rows are known.
@@ -180,33 +163,31 @@ impl SeenRows {
     pub(super) fn settle(&self) -> Result<Option<Settling>> {
         let mut state = lock(&self.state);
         let Seen::Disk(disk) = &mut *state else { return Ok(None) };
-        for (part, rows) in disk.partitioner.finish()? {
-            disk.add_candidates(part, &rows, self)?;
-        }
-        let has_candidates = disk.parts.iter().any(|it| it.candidates.is_some());
+        disk.candidates.flush()?;
+        let has_candidates = disk.candidates.first_written().is_some();
         Ok(has_candidates.then(|| Settling::new(self.clone())))
     }
 
-    /// The next part with candidates, which is taken out; and its number.
-    pub(super) fn take_part(&self) -> Option<(usize, Part)> {
+    /// The next part with candidates, which is taken out.
+    ///
+    /// # Errors
+    ///
+    /// I/O, a full disk.
+    pub(super) fn take_part(&self) -> Result<Option<Part>> {
         let mut state = lock(&self.state);
-        let Seen::Disk(disk) = &mut *state else { return None };
-        let part = disk.parts.iter().position(|it| it.candidates.is_some())?;
-        Some((part, std::mem::take(&mut disk.parts[part])))
+        let Seen::Disk(disk) = &mut *state else { return Ok(None) };
+        let Some(number) = disk.candidates.first_written() else { return Ok(None) };
+        let candidates = disk.candidates.take(number)?;
+        let seen = disk.seen.get_mut(number).map(std::mem::take).unwrap_or_default();
+        Ok(Some(Part { number, seen, candidates }))
     }
 
     pub(super) fn put_back(&self, number: usize, seen: Vec<SpillRun>) {
         if let Seen::Disk(disk) = &mut *lock(&self.state)
-            && let Some(part) = disk.parts.get_mut(number)
+            && let Some(part) = disk.seen.get_mut(number)
         {
-            part.seen = seen;
+            *part = seen;
         }
-    }
-}
-
-impl Disk {
-    fn add_candidates(&mut self, part: usize, rows: &Batch, seen: &SeenRows) -> Result<()> {
-        seen.write(&mut self.parts[part].candidates, rows)
     }
 }
 

@@ -45,8 +45,8 @@ impl Settling {
     /// Out of memory, where the rows of a part do not fit; I/O; cancelled.
     pub(super) fn step(&mut self, next: &BatchQueue, metrics: &OperatorMetrics) -> Result<bool> {
         let Some(open) = &mut self.part else {
-            let Some((number, part)) = self.rows.take_part() else { return Ok(true) };
-            self.part = Some(Open::new(number, part, &self.rows, metrics)?);
+            let Some(part) = self.rows.take_part()? else { return Ok(true) };
+            self.part = Some(Open::new(part, &self.rows, metrics));
             return Ok(false);
         };
         if open.step(&self.rows, next)? {
@@ -60,18 +60,17 @@ impl Settling {
 }
 
 impl Open {
-    fn new(number: usize, part: Part, rows: &SeenRows, metrics: &OperatorMetrics) -> Result<Open> {
-        let candidates = part.candidates.map(SpillWriter::finish).transpose()?;
-        candidates.iter().for_each(|it| metrics.add_spilled(it.spilled()));
-        Ok(Open {
-            number,
+    fn new(part: Part, rows: &SeenRows, metrics: &OperatorMetrics) -> Open {
+        metrics.add_runs(&part.candidates);
+        Open {
+            number: part.number,
             table: GroupTable::new(rows.types.to_vec(), Vec::new(), rows.sizes, &rows.pool),
             seen: part.seen,
             next_run: 0,
             reader: None,
-            candidates,
+            candidates: part.candidates,
             new: None,
-        })
+        }
     }
 
     /// Reads a batch; false at the end.
@@ -111,7 +110,7 @@ impl Open {
             for_each_batch(&mut self.table, rows.batch_rows, |batch| writer.write(batch))?;
             self.seen = vec![writer.finish()?];
         }
-        self.seen.last().into_iter().for_each(|it| metrics.add_spilled(it.spilled()));
+        metrics.add_runs(self.seen.last());
         rows.put_back(self.number, self.seen);
         Ok(())
     }

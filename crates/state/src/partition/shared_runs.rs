@@ -1,28 +1,25 @@
-//! The rows of one side of a join by a hash of their keys: some partitions are on disk.
+//! Rows of several drivers by a hash of their keys, of which some partitions are on disk.
 //!
-//! All drivers write to the same files, one per partition and side: buffers of writers are the
-//! memory that a spilled join cannot do without.
+//! All drivers write to the same files, one per partition: buffers of writers are the memory that a
+//! spilled join cannot do without.
 
+use super::{Purpose, partitions_of, split_by_targets};
+use crate::spill::{SpillRun, SpillWriter};
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU32, Ordering},
 };
 use volley_error::{Error, Result};
-use volley_exec::OperatorMetrics;
 use volley_memory::{Pool, spill::SpillSpace};
-use volley_state::{
-    partition::{Purpose, partitions_of, split_by_targets},
-    spill::{SpillRun, SpillWriter},
-};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, Vector};
 
-/// Some of the partitions.
+/// Some of at most 32 partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PartitionSet(u32);
+pub struct PartitionSet(u32);
 
-/// Writes rows of one side whose partitions are on disk; drivers write side by side.
-pub(super) struct PartitionWriters {
+/// Writes rows whose partitions are on disk; drivers write side by side.
+pub struct SharedRuns {
     types: Vec<Type>,
     level: u32,
     /// Keys by which rows whose key is null are not written: they match nothing.
@@ -39,29 +36,31 @@ pub(super) struct PartitionWriters {
 
 impl PartitionSet {
     /// The first `count` partitions, which are at most 32.
-    pub(super) fn first(count: usize) -> PartitionSet {
+    pub fn first(count: usize) -> PartitionSet {
         PartitionSet(((1u64 << count.min(32)) - 1) as u32)
     }
 
-    pub(super) fn contains(self, partition: usize) -> bool {
+    /// Whether a partition is one of them.
+    pub fn contains(self, partition: usize) -> bool {
         self.0 >> partition & 1 == 1
     }
 
-    pub(super) fn insert(&mut self, partition: usize) {
+    /// Adds a partition.
+    pub fn insert(&mut self, partition: usize) {
         self.0 |= 1 << partition;
     }
 }
 
-impl PartitionWriters {
-    /// Writers of rows of `types` in `count` partitions, none of them on disk yet. They are charged
-    /// to `pool`.
-    pub(super) fn new(
+impl SharedRuns {
+    /// Of rows of `types` in `count` partitions, none of them on disk yet; `level`: how often they
+    /// were partitioned before. Buffers are charged to `pool`.
+    pub fn new(
         types: Vec<Type>,
         (count, level): (usize, u32),
         space: &SpillSpace,
         pool: &Pool,
-    ) -> PartitionWriters {
-        PartitionWriters {
+    ) -> SharedRuns {
+        SharedRuns {
             types,
             level,
             unmatched_nulls: Vec::new(),
@@ -74,7 +73,7 @@ impl PartitionWriters {
     }
 
     /// How many partitions there are.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.writers.len()
     }
 
@@ -83,7 +82,7 @@ impl PartitionWriters {
     /// # Errors
     ///
     /// What a lazy key's loader reports.
-    pub(super) fn partitions(&self, keys: &[Vector], rows: usize) -> Result<Vec<u32>> {
+    pub fn partitions(&self, keys: &[Vector], rows: usize) -> Result<Vec<u32>> {
         partitions_of(keys, rows, self.count(), Purpose::Spill(self.level))
     }
 
@@ -92,18 +91,18 @@ impl PartitionWriters {
     /// # Errors
     ///
     /// As [`SpillWriter::new`].
-    pub(super) fn open_all(&self) -> Result<()> {
+    pub fn open_all(&self) -> Result<()> {
         self.open(PartitionSet::first(self.count()))
     }
 
     /// Writes no rows with a null in one of `keys`.
-    pub(super) fn without_nulls(mut self, keys: Vec<usize>) -> PartitionWriters {
+    pub fn without_nulls(mut self, keys: Vec<usize>) -> SharedRuns {
         self.unmatched_nulls = keys;
         self
     }
 
     /// The partitions whose rows are written.
-    pub(super) fn on_disk(&self) -> PartitionSet {
+    pub fn on_disk(&self) -> PartitionSet {
         PartitionSet(self.on_disk.load(Ordering::Acquire))
     }
 
@@ -112,7 +111,7 @@ impl PartitionWriters {
     /// # Errors
     ///
     /// As [`SpillWriter::new`].
-    pub(super) fn open(&self, partitions: PartitionSet) -> Result<()> {
+    pub fn open(&self, partitions: PartitionSet) -> Result<()> {
         for partition in (0..self.count()).filter(|it| partitions.contains(*it)) {
             let mut slot = lock(&self.writers[partition]);
             if !self.on_disk().contains(partition) {
@@ -129,7 +128,7 @@ impl PartitionWriters {
     /// # Errors
     ///
     /// As [`SpillWriter::write`], also when another driver came across it.
-    pub(super) fn write(&self, batch: &Batch, keys: &[Vector]) -> Result<Option<Batch>> {
+    pub fn write(&self, batch: &Batch, keys: &[Vector]) -> Result<Option<Batch>> {
         let on_disk = self.on_disk();
         let mut targets = self.partitions(keys, batch.rows())?;
         for target in targets.iter_mut().filter(|it| !on_disk.contains(**it as usize)) {
@@ -159,21 +158,19 @@ impl PartitionWriters {
         Ok(())
     }
 
-    /// The partitions on disk, which are complete.
+    /// The runs of the partitions on disk, which are complete.
     ///
     /// # Errors
     ///
     /// As [`SpillWriter::finish`].
-    pub(super) fn finish(&self, metrics: &OperatorMetrics) -> Result<Vec<Option<SpillRun>>> {
+    pub fn finish(&self) -> Result<Vec<Option<SpillRun>>> {
         let finish = |partition: usize| {
             if !self.on_disk().contains(partition) {
                 return Ok(None);
             }
             let writer = lock(&self.writers[partition]).take();
             let run = writer.ok_or_else(|| self.failure())?.finish();
-            let run = run.inspect_err(|it| self.fail(it))?;
-            metrics.add_spilled(run.spilled());
-            Ok(Some(run))
+            run.inspect_err(|it| self.fail(it)).map(Some)
         };
         (0..self.count()).map(finish).collect()
     }
@@ -184,7 +181,7 @@ impl PartitionWriters {
 
     /// The error that another driver came across.
     fn failure(&self) -> Error {
-        let unknown = || Error::internal("a partition of a join is used after it was finished");
+        let unknown = || Error::internal("a partition is written after its run was finished");
         lock(&self.failure).clone().unwrap_or_else(unknown)
     }
 }
