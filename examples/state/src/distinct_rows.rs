@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! batches ── GroupTable ──────────────────────────────────────> count
-//! batches ── Partitioner ── SpillWriter x 8 ── SpillReader ── GroupTable x 8 ──> sum
+//! batches ── PartitionedRuns ── 8 x SpillReader ── GroupTable ──> sum
 //! ```
 //!
 //! Equal rows have equal hashes, so that they are in the same partition. The second way needs
@@ -13,8 +13,8 @@ use volley_memory::{Pool, spill::SpillSpace};
 use volley_state::{
     StateSizes,
     hash_table::GroupTable,
-    partition::{Partitioner, Purpose},
-    spill::{SpillRun, SpillWriter},
+    partition::{PartitionedRuns, Purpose},
+    spill::SpillRun,
 };
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
@@ -70,19 +70,10 @@ pub fn count_spilled(batches: &[Batch]) -> Result<usize> {
 /// The rows in one file per partition. A file disappears with its run.
 fn spill(batches: &[Batch], pool: &Pool) -> Result<Vec<SpillRun>> {
     let space = SpillSpace::new(std::env::temp_dir(), None);
-    let writer = |_| SpillWriter::new(&space, &types(), pool);
-    let mut writers = (0..PARTITIONS).map(writer).collect::<Result<Vec<_>>>()?;
-    let mut partitioner =
-        Partitioner::new(vec![0, 1], PARTITIONS, Purpose::Spill(0), BATCH_ROWS, pool);
-    for batch in batches {
-        for (partition, rows) in partitioner.split(batch)? {
-            writers[partition].write(&rows)?;
-        }
-    }
-    for (partition, rows) in partitioner.finish()? {
-        writers[partition].write(&rows)?;
-    }
-    writers.into_iter().map(SpillWriter::finish).collect()
+    let (keys, place) = (vec![0, 1], (&space, pool));
+    let mut runs = PartitionedRuns::new(keys, PARTITIONS, Purpose::Spill(0), BATCH_ROWS, place);
+    batches.iter().try_for_each(|it| runs.write(it))?;
+    Ok(runs.finish()?.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
