@@ -26,6 +26,7 @@ mod pipeline;
 mod chain;
 mod make_chains;
 mod sink;
+mod transform;
 mod queue_ends;
 mod local_exchange;
 mod local_merge;
@@ -64,5 +65,6 @@ pub use statistics::{
 pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts, TaskSource};
 pub use task_input::{InputState, TaskInput};
 pub use timeline::{DriverState, DriverTimeline, MemorySample, TaskTimeline, TimeSegment};
+pub use transform::{Transform, TransformOperator};
 /// What filters did, as [`OperatorCounts`] has it.
 pub use volley_expression::filter::FilterCounts;

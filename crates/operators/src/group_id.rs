@@ -16,7 +16,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_plan::GroupingSet;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, ScalarBuffer, Vector};
@@ -40,7 +40,6 @@ pub(crate) struct GroupId {
     /// Whether some driver emits the extra rows.
     extra_taken: Arc<AtomicBool>,
     pending: Pending,
-    input_done: bool,
 }
 
 /// The batch that is being emitted.
@@ -57,7 +56,7 @@ enum Pending {
 impl GroupId {
     /// `extra_taken`: shared by the drivers, and false.
     pub(crate) fn new(spec: Arc<GroupIdSpec>, extra_taken: Arc<AtomicBool>) -> GroupId {
-        GroupId { spec, extra_taken, pending: Pending::Nothing, input_done: false }
+        GroupId { spec, extra_taken, pending: Pending::Nothing }
     }
 
     /// The next batch of what is pending.
@@ -127,33 +126,32 @@ impl GroupIdSpec {
     }
 }
 
-impl Operator for GroupId {
+impl Transform for GroupId {
     fn name(&self) -> &'static str {
         "group id"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        let input = input.loaded()?;
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let batch = batch.loaded()?;
         self.pending = match self.spec.rows_in_order {
-            Some(_) => Pending::Rows(input, 0),
-            None => Pending::Batch(input, 0),
+            Some(_) => Pending::Rows(batch, 0),
+            None => Pending::Batch(batch, 0),
         };
-        Ok(())
+        self.more()
+    }
+
+    fn more(&mut self) -> Result<Option<Batch>> {
+        let next = self.next();
+        if next.is_none() {
+            self.pending = Pending::Nothing;
+        }
+        Ok(next)
     }
 
     fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
         if self.spec.extra_rows && !self.extra_taken.swap(true, Ordering::Relaxed) {
             self.pending = Pending::Extra(0);
         }
         Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(batch) = self.next() {
-            return Ok(Step::Output(batch));
-        }
-        self.pending = Pending::Nothing;
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
     }
 }

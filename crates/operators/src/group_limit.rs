@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use lower::lower;
 
 use volley_error::Result;
-use volley_exec::{Operator, OperatorContext, Step, StepContext};
+use volley_exec::Transform;
 use volley_plan::GroupLimitNode;
 use volley_vector::{Batch, Comparator, ScalarBuffer, Vector, comparator};
 
@@ -21,13 +21,11 @@ pub struct GroupLimit {
     last: Option<Vec<Vector>>,
     /// How many rows of its group were seen.
     seen: u64,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl GroupLimit {
     /// Keeps what `node` says.
-    pub fn new(node: &GroupLimitNode, _cx: &OperatorContext) -> GroupLimit {
+    pub fn new(node: &GroupLimitNode) -> GroupLimit {
         let limit = node.limit.unwrap_or(u64::MAX);
         GroupLimit {
             keys: node.keys.clone(),
@@ -35,8 +33,6 @@ impl GroupLimit {
             end: node.offset.saturating_add(limit),
             last: None,
             seen: 0,
-            pending: None,
-            input_done: false,
         }
     }
 
@@ -74,32 +70,18 @@ fn equal(keys: &[Comparator], left: usize, right: usize) -> bool {
     keys.iter().all(|it| it.is_equal(left, right))
 }
 
-impl Operator for GroupLimit {
+impl Transform for GroupLimit {
     fn name(&self) -> &'static str {
         "group limit"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input.loaded()?);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(batch) = self.pending.take() {
-            let rows = self.passing(&batch)?;
-            if rows.len() == batch.rows() {
-                return Ok(Step::Output(batch));
-            }
-            if !rows.is_empty() {
-                let codes: ScalarBuffer<u32> = rows.into();
-                return Ok(Step::Output(batch.wrap(&codes)));
-            }
-        }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let batch = batch.loaded()?;
+        let rows = self.passing(&batch)?;
+        Ok(match rows.len() {
+            0 => None,
+            all if all == batch.rows() => Some(batch),
+            _ => Some(batch.wrap(&ScalarBuffer::<u32>::from(rows))),
+        })
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use lower::lower;
 
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_vector::{Batch, ScalarBuffer};
 
 /// `OFFSET`, `LIMIT`: drops the first rows of its stream and all rows after the last wanted one,
@@ -17,14 +17,12 @@ pub struct Limit {
     skip: u64,
     /// Rows still to pass; `None`: all.
     rest: Option<u64>,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl Limit {
     /// Drops `offset` rows, then passes `limit` rows (all, when `None`).
     pub fn new(offset: u64, limit: Option<u64>) -> Limit {
-        Limit { skip: offset, rest: limit, pending: None, input_done: false }
+        Limit { skip: offset, rest: limit }
     }
 
     /// Whether all wanted rows were passed.
@@ -57,29 +55,16 @@ fn range(batch: Batch, start: usize, rows: usize) -> Batch {
     batch.slice(start, rows)
 }
 
-impl Operator for Limit {
+impl Transform for Limit {
     fn name(&self) -> &'static str {
         "limit"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        Ok(Some(self.cut(batch)).filter(|it| it.rows() > 0))
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(batch) = self.pending.take() {
-            let batch = self.cut(batch);
-            if batch.rows() > 0 {
-                return Ok(Step::Output(batch));
-            }
-        }
-        let done = self.input_done || self.is_reached();
-        Ok(if done { Step::Finished } else { Step::NeedInput })
+    fn is_finished(&self) -> bool {
+        self.is_reached()
     }
 }

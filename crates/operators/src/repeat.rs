@@ -7,14 +7,13 @@ mod tests;
 pub(crate) use lower::lower;
 
 use volley_error::{Error, Result};
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_vector::{Batch, Decoded, ScalarBuffer};
 
 /// Repeats each row as often as its last column says, without that column.
 pub struct Repeat {
     batch_rows: usize,
     pending: Option<Pending>,
-    input_done: bool,
 }
 
 /// A batch whose repetitions are being emitted.
@@ -28,7 +27,7 @@ struct Pending {
 impl Repeat {
     /// Emits batches of at most `batch_rows` rows.
     pub fn new(batch_rows: usize) -> Repeat {
-        Repeat { batch_rows, pending: None, input_done: false }
+        Repeat { batch_rows, pending: None }
     }
 }
 
@@ -49,14 +48,14 @@ impl Pending {
     }
 }
 
-impl Operator for Repeat {
+impl Transform for Repeat {
     fn name(&self) -> &'static str {
         "repeat"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        let rows = input.rows();
-        let mut columns = input.loaded()?.into_columns();
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let rows = batch.rows();
+        let mut columns = batch.loaded()?.into_columns();
         let last = columns.pop().ok_or_else(|| Error::internal("repeat without a count"))?;
         let decoded = Decoded::new(&last)?;
         let values = decoded.native::<i64>();
@@ -66,22 +65,16 @@ impl Operator for Repeat {
         let counts = (0..rows).map(count).collect::<Option<Vec<_>>>();
         let counts = counts.ok_or_else(|| Error::internal("repeat count is null"))?;
         self.pending = Some(Pending { rows: Batch::new(columns, rows), counts, position: 0 });
-        Ok(())
+        self.more()
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(pending) = &mut self.pending {
-            let codes: ScalarBuffer<u32> = pending.next_codes(self.batch_rows).into();
-            if !codes.is_empty() {
-                return Ok(Step::Output(pending.rows.wrap(&codes)));
-            }
+    fn more(&mut self) -> Result<Option<Batch>> {
+        let Some(pending) = &mut self.pending else { return Ok(None) };
+        let codes: ScalarBuffer<u32> = pending.next_codes(self.batch_rows).into();
+        if codes.is_empty() {
             self.pending = None;
+            return Ok(None);
         }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+        Ok(Some(pending.rows.wrap(&codes)))
     }
 }

@@ -8,7 +8,7 @@ pub(crate) use lower::lower;
 
 use std::hash::{BuildHasher, RandomState};
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_plan::SampleMethod;
 use volley_types::Type;
 use volley_vector::{Batch, ScalarBuffer, Vector};
@@ -45,13 +45,11 @@ impl Chance {
 pub(crate) struct Sample {
     method: SampleMethod,
     chance: Chance,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl Sample {
     pub(crate) fn new(method: SampleMethod, chance: Chance) -> Sample {
-        Sample { method, chance, pending: None, input_done: false }
+        Sample { method, chance }
     }
 
     /// What is kept of a batch, if anything is.
@@ -78,27 +76,12 @@ impl Sample {
     }
 }
 
-impl Operator for Sample {
+impl Transform for Sample {
     fn name(&self) -> &'static str {
         "sample"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(batch) = self.pending.take()
-            && let Some(kept) = self.sampled(batch)
-        {
-            return Ok(Step::Output(kept));
-        }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        Ok(self.sampled(batch))
     }
 }

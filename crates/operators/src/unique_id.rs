@@ -11,7 +11,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 
@@ -33,41 +33,26 @@ impl UniqueIdCounter {
 /// rows.
 pub struct UniqueId {
     counter: Arc<UniqueIdCounter>,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl UniqueId {
     /// Takes identities from `counter`.
     pub fn new(counter: Arc<UniqueIdCounter>) -> UniqueId {
-        UniqueId { counter, pending: None, input_done: false }
+        UniqueId { counter }
     }
 }
 
-impl Operator for UniqueId {
+impl Transform for UniqueId {
     fn name(&self) -> &'static str {
         "unique id"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        let Some(batch) = self.pending.take() else {
-            return Ok(if self.input_done { Step::Finished } else { Step::NeedInput });
-        };
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
         let rows = batch.rows();
         let first = self.counter.0.fetch_add(rows as i64, Ordering::Relaxed);
         let ids: Vec<i64> = (first..first + rows as i64).collect();
         let mut columns = batch.into_columns();
         columns.push(Vector::native::<i64>(Type::BigInt, ids, None));
-        Ok(Step::Output(Batch::new(columns, rows)))
+        Ok(Some(Batch::new(columns, rows)))
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use lower::lower;
 
 use generator::Rows;
 use volley_error::Result;
-use volley_exec::{Operator, OperatorContext, Step, StepContext};
+use volley_exec::{OperatorContext, Transform};
 use volley_plan::{Generator, UnnestNode};
 use volley_state::BatchCharge;
 use volley_types::Type;
@@ -32,7 +32,6 @@ pub struct Unnest {
     least: u64,
     charge: BatchCharge,
     pending: Option<Pending>,
-    input_done: bool,
 }
 
 /// A batch whose rows are being emitted.
@@ -64,7 +63,6 @@ impl Unnest {
             least: u64::from(node.outer),
             charge: BatchCharge::new(&cx.pool),
             pending: None,
-            input_done: false,
         }
     }
 
@@ -141,14 +139,14 @@ fn ordinality(places: Vec<i64>) -> Vector {
     Vector::native::<i64>(Type::BigInt, places, Some(nulls))
 }
 
-impl Operator for Unnest {
+impl Transform for Unnest {
     fn name(&self) -> &'static str {
         "unnest"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        let rows = input.rows();
-        let mut needed = self.needed(&input);
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        let rows = batch.rows();
+        let mut needed = self.needed(&batch);
         let mut generators = self.generators(&needed)?;
         let mut counts = vec![0; rows];
         for generator in &generators {
@@ -169,28 +167,17 @@ impl Operator for Unnest {
             codes: (!replicated.is_empty()).then(Vec::new),
             places: self.ordinality.then(Vec::new),
         });
-        Ok(())
+        self.more()
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(pending) = &mut self.pending {
-            let rows = pending.make(self.batch_rows, self.least);
-            if rows > 0 {
-                let columns = pending.take();
-                if pending.is_done() {
-                    self.pending = None;
-                    self.charge.clear();
-                }
-                return Ok(Step::Output(Batch::new(columns, rows)));
-            }
+    fn more(&mut self) -> Result<Option<Batch>> {
+        let Some(pending) = &mut self.pending else { return Ok(None) };
+        let rows = pending.make(self.batch_rows, self.least);
+        let output = (rows > 0).then(|| Batch::new(pending.take(), rows));
+        if output.is_none() || pending.is_done() {
             self.pending = None;
             self.charge.clear();
         }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+        Ok(output)
     }
 }

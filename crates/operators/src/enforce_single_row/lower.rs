@@ -2,7 +2,7 @@
 
 use crate::{enforce_single_row::EnforceSingleRow, registration::wrong_node};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -16,7 +16,7 @@ pub(crate) fn lower(
     let types: Vec<_> = node.input.schema().types().cloned().collect();
     let place = node.place;
     cx.add(&mut pipeline, "enforce single row", move |_| {
-        Ok(Box::new(EnforceSingleRow::new(types.clone(), place)))
+        Ok(Box::new(TransformOperator::new(EnforceSingleRow::new(types.clone(), place))))
     });
     Ok(pipeline)
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::{Arc, atomic::AtomicBool};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -32,7 +32,10 @@ pub(crate) fn lower(
     });
     let extra_taken = Arc::new(AtomicBool::new(false));
     cx.add(&mut input, "group id", move |_| {
-        Ok(Box::new(GroupId::new(Arc::clone(&spec), Arc::clone(&extra_taken))))
+        Ok(Box::new(TransformOperator::new(GroupId::new(
+            Arc::clone(&spec),
+            Arc::clone(&extra_taken),
+        ))))
     });
     input.partitioned_by = partitioned_by;
     input.order = order;

@@ -2,7 +2,7 @@
 
 use crate::{group_limit::GroupLimit, registration::wrong_node};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -14,6 +14,8 @@ pub(crate) fn lower(
     let input = inputs.take()?;
     let mut pipeline = cx.gather(input);
     let node = node.clone();
-    cx.add(&mut pipeline, "group limit", move |cx| Ok(Box::new(GroupLimit::new(&node, cx))));
+    cx.add(&mut pipeline, "group limit", move |_| {
+        Ok(Box::new(TransformOperator::new(GroupLimit::new(&node))))
+    });
     Ok(pipeline)
 }

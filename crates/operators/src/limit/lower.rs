@@ -2,7 +2,7 @@
 
 use crate::{limit::Limit, registration::wrong_node};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -19,10 +19,14 @@ pub(crate) fn lower(
         // No driver needs to send more than the whole limit.
         let most = offset.saturating_add(limit);
         let order = input.order.clone();
-        cx.add(&mut input, "limit", move |_| Ok(Box::new(Limit::new(0, Some(most)))));
+        cx.add(&mut input, "limit", move |_| {
+            Ok(Box::new(TransformOperator::new(Limit::new(0, Some(most)))))
+        });
         input.order = order;
     }
     let mut pipeline = cx.gather(input);
-    cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, limit))));
+    cx.add(&mut pipeline, "limit", move |_| {
+        Ok(Box::new(TransformOperator::new(Limit::new(offset, limit))))
+    });
     Ok(pipeline)
 }

@@ -2,7 +2,7 @@
 
 use crate::{registration::wrong_node, repeat::Repeat};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -14,7 +14,9 @@ pub(crate) fn lower(
     let mut input = inputs.take()?;
     let order = input.order.clone();
     let partitioned_by = input.partitioned_by.take();
-    cx.add(&mut input, "repeat", |cx| Ok(Box::new(Repeat::new(cx.task.batch_rows))));
+    cx.add(&mut input, "repeat", |cx| {
+        Ok(Box::new(TransformOperator::new(Repeat::new(cx.task.batch_rows))))
+    });
     input.partitioned_by = partitioned_by;
     input.order = order;
     Ok(input)

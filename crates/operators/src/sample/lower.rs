@@ -5,7 +5,7 @@ use crate::{
     sample::{Chance, Sample},
 };
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -21,7 +21,7 @@ pub(crate) fn lower(
     let partitioned_by = input.partitioned_by.take();
     let (method, seed) = (node.method, node.seed);
     cx.add(&mut input, "sample", move |cx| {
-        Ok(Box::new(Sample::new(method, Chance::new(seed, cx.driver))))
+        Ok(Box::new(TransformOperator::new(Sample::new(method, Chance::new(seed, cx.driver)))))
     });
     input.partitioned_by = partitioned_by;
     Ok(input)

@@ -8,7 +8,7 @@
 use super::first_rows;
 use volley_connector::{RowEncoder, RowSink};
 use volley_error::{Error, Result};
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_memory::Reservation;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Buffer, Decoded, StringValues, StringView, Values, Vector};
@@ -21,35 +21,28 @@ pub(super) struct Encode {
     encoder: Box<dyn RowEncoder>,
     /// For the bytes while they are made.
     reservation: Reservation,
+    /// Rows of a batch that are not encoded yet.
     pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl Encode {
     pub(super) fn new(encoder: Box<dyn RowEncoder>, reservation: Reservation) -> Encode {
-        Encode { encoder, reservation, pending: None, input_done: false }
+        Encode { encoder, reservation, pending: None }
     }
 }
 
-impl Operator for Encode {
+impl Transform for Encode {
     fn name(&self) -> &'static str {
         "encode rows"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input.loaded()?);
-        Ok(())
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        self.pending = Some(batch.loaded()?);
+        self.more()
     }
 
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        let Some(batch) = self.pending.take() else {
-            return Ok(if self.input_done { Step::Finished } else { Step::NeedInput });
-        };
+    fn more(&mut self) -> Result<Option<Batch>> {
+        let Some(batch) = self.pending.take() else { return Ok(None) };
         let (rows, flat_bytes) = first_rows(&batch)?;
         self.reservation.resize(flat_bytes.saturating_mul(BYTES_PER_BYTE))?;
         let bytes = self.encoder.encode(&batch.slice(0, rows))?;
@@ -57,7 +50,7 @@ impl Operator for Encode {
         if rows < batch.rows() {
             self.pending = Some(batch.slice(rows, batch.rows() - rows));
         }
-        Ok(Step::Output(encoded(bytes, rows)))
+        Ok(Some(encoded(bytes, rows)))
     }
 }
 

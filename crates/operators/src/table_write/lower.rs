@@ -7,7 +7,7 @@ use crate::{
 use std::sync::Arc;
 use volley_connector::TableWriter;
 use volley_error::{Error, Result};
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 use volley_types::Field;
 
@@ -44,7 +44,7 @@ fn encode(pipeline: &mut PipelineBuilder, writer: Arc<dyn TableWriter>, cx: &mut
     let order = pipeline.order.clone();
     cx.add(pipeline, "encode rows", move |cx| {
         let encoder = writer.encoder().ok_or_else(|| Error::internal("writer without encoders"))?;
-        Ok(Box::new(Encode::new(encoder, cx.pool.reservation())))
+        Ok(Box::new(TransformOperator::new(Encode::new(encoder, cx.pool.reservation()))))
     });
     pipeline.order = order;
 }

@@ -189,7 +189,10 @@ impl RowSink for Appended {
 #[test]
 fn encoded_rows_are_appended_and_counted() {
     let pool = Pool::root("test", None);
-    let mut encode = encode::Encode::new(Box::new(Decimals), pool.reservation());
+    let mut encode = volley_exec::TransformOperator::new(encode::Encode::new(
+        Box::new(Decimals),
+        pool.reservation(),
+    ));
     let text = Arc::new(Mutex::new(Vec::new()));
     let sink = Box::new(Appended(Arc::clone(&text)));
     let mut write =
@@ -216,7 +219,10 @@ fn encoded_rows_are_appended_and_counted() {
 #[test]
 fn large_batches_are_encoded_in_slices() {
     let pool = Pool::root("test", None);
-    let mut encode = encode::Encode::new(Box::new(Decimals), pool.reservation());
+    let mut encode = volley_exec::TransformOperator::new(encode::Encode::new(
+        Box::new(Decimals),
+        pool.reservation(),
+    ));
     let rows = (SLICE_BYTES / 8) * 3;
     encode.accept(numbers(rows)).unwrap();
     let mut cx = StepContext { waker: Waker::noop() };

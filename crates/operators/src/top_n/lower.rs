@@ -5,7 +5,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_expression::filter::DynamicFilter;
 use volley_plan::{PlanNode, TopNNode};
 
@@ -35,7 +35,9 @@ fn sort(input: PipelineBuilder, node: &TopNNode, cx: &mut Lowering) -> PipelineB
     let types: Vec<_> = node.input.schema().types().cloned().collect();
     let mut pipeline = order_by::sort(input, &types, &node.keys, cx);
     let (offset, limit) = (node.offset, node.limit);
-    cx.add(&mut pipeline, "limit", move |_| Ok(Box::new(Limit::new(offset, Some(limit)))));
+    cx.add(&mut pipeline, "limit", move |_| {
+        Ok(Box::new(TransformOperator::new(Limit::new(offset, Some(limit)))))
+    });
     pipeline
 }
 

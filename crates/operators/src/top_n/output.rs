@@ -4,7 +4,7 @@
 use super::TopN;
 use crate::{limit::Limit, order_by::OrderBy};
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::{Operator, Step, StepContext, Transform};
 use volley_state::sort::SortShape;
 
 /// Sorts all rows that may be among the first, and puts these out.
@@ -27,11 +27,7 @@ impl Output {
             Step::Output(batch) => batch,
             step => return Ok(step),
         };
-        self.limit.accept(batch)?;
-        Ok(match self.limit.step(cx)? {
-            Step::NeedInput => Step::Yield,
-            step => step,
-        })
+        Ok(self.limit.transform(batch)?.map_or(Step::Yield, Step::Output))
     }
 }
 

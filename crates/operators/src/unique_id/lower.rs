@@ -6,7 +6,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -18,7 +18,9 @@ pub(crate) fn lower(
     let mut input = inputs.take()?;
     let partitioned_by = input.partitioned_by.take();
     let counter = Arc::new(UniqueIdCounter::of_task(cx.task().ports.number));
-    cx.add(&mut input, "unique id", move |_| Ok(Box::new(UniqueId::new(Arc::clone(&counter)))));
+    cx.add(&mut input, "unique id", move |_| {
+        Ok(Box::new(TransformOperator::new(UniqueId::new(Arc::clone(&counter)))))
+    });
     input.partitioned_by = partitioned_by;
     Ok(input)
 }

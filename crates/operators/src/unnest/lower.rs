@@ -2,7 +2,7 @@
 
 use crate::{registration::wrong_node, unnest::Unnest};
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -19,7 +19,9 @@ pub(crate) fn lower(
     let order = input.order.clone();
     let partitioned_by = input.partitioned_by.take().and_then(moved);
     let node = node.clone();
-    cx.add(&mut input, "unnest", move |cx| Ok(Box::new(Unnest::new(&node, cx))));
+    cx.add(&mut input, "unnest", move |cx| {
+        Ok(Box::new(TransformOperator::new(Unnest::new(&node, cx))))
+    });
     input.partitioned_by = partitioned_by;
     input.order = order;
     Ok(input)

@@ -189,7 +189,9 @@ fn a_row_of_very_many_elements_comes_in_pieces() {
         schema,
     };
     let context = crate::test_kit::Harness::context(1000);
-    let mut harness = crate::test_kit::Harness::new(super::Unnest::new(&node, &context));
+    let mut harness = crate::test_kit::Harness::new(volley_exec::TransformOperator::new(
+        super::Unnest::new(&node, &context),
+    ));
     let batch = volley_vector::Batch::new(vec![vector], 1);
     let (sizes, sum) = harness.feed_sizes(vec![batch]).unwrap();
     assert_eq!(sizes, vec![1000; 100]);

@@ -5,7 +5,7 @@ use super::{operator::WindowOperator, row_number::RowNumber, spec::WindowSpec};
 use crate::registration::wrong_node;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::PlanNode;
 
 pub(crate) fn lower(
@@ -22,7 +22,9 @@ pub(crate) fn lower(
     let mut input = cx.partition(input, &node.partition_by);
     if RowNumber::computes(node) {
         let node = node.clone();
-        cx.add(&mut input, "row number", move |_| Ok(Box::new(RowNumber::new(&node))));
+        cx.add(&mut input, "row number", move |_| {
+            Ok(Box::new(TransformOperator::new(RowNumber::new(&node))))
+        });
         return Ok(input);
     }
     let spec = Arc::new(WindowSpec::new(node, &cx.task().registry)?);

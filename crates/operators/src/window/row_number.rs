@@ -5,7 +5,7 @@
 
 use std::mem;
 use volley_error::Result;
-use volley_exec::{Operator, Step, StepContext};
+use volley_exec::Transform;
 use volley_plan::{WindowCall, WindowNode};
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
@@ -17,8 +17,6 @@ pub(super) struct RowNumber {
     calls: usize,
     /// The number of the next row.
     next: i64,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl RowNumber {
@@ -33,41 +31,22 @@ impl RowNumber {
 
     /// The operator of a window whose calls it [computes](RowNumber::computes).
     pub(super) fn new(node: &WindowNode) -> RowNumber {
-        RowNumber {
-            output: node.output.clone(),
-            calls: node.calls.len(),
-            next: 1,
-            pending: None,
-            input_done: false,
-        }
+        RowNumber { output: node.output.clone(), calls: node.calls.len(), next: 1 }
     }
 }
 
-impl Operator for RowNumber {
+impl Transform for RowNumber {
     fn name(&self) -> &'static str {
         "row number"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        let Some(batch) = self.pending.take() else {
-            return Ok(if self.input_done { Step::Finished } else { Step::NeedInput });
-        };
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
         let rows = batch.rows();
         let end = self.next + rows as i64;
         let numbers: Vec<i64> = (mem::replace(&mut self.next, end)..end).collect();
         let numbers = Vector::native::<i64>(Type::BigInt, numbers, None);
         let mut columns = batch.project(&self.output).into_columns();
         columns.extend(std::iter::repeat_n(numbers, self.calls));
-        Ok(Step::Output(Batch::new(columns, rows)))
+        Ok(Some(Batch::new(columns, rows)))
     }
 }

@@ -40,7 +40,9 @@ fn row_numbers_of_a_stream_equal_those_of_collected_rows() {
             let cx = Harness::context(batch_rows);
             let expected = run(&node, &types, &rows, &cx, None);
             let batches = batches(&types, &rows, batch_rows.min(7));
-            let found = Harness::new(RowNumber::new(&node)).feed(batches).unwrap();
+            let found = Harness::new(volley_exec::TransformOperator::new(RowNumber::new(&node)))
+                .feed(batches)
+                .unwrap();
             assert_eq!(found, expected, "seed {seed}");
         }
     }
