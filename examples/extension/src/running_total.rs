@@ -8,7 +8,7 @@ use std::sync::Arc;
 use volley::{
     Batch, CustomNode, CustomPlanNode, Decoded, Error, Field, Result, Schema, Table, TableCall,
     Type, Value, Vector,
-    exec::{Lowering, Operator, OperatorMetrics, PipelineBuilder, Step, StepContext},
+    exec::{Lowering, OperatorMetrics, PipelineBuilder, Transform, TransformOperator},
 };
 
 /// The node's name, in plans and for finding its lowering function.
@@ -84,7 +84,8 @@ pub fn lower(
     let mut pipeline = cx.gather(inputs.remove(0));
     cx.add(&mut pipeline, "running total", move |cx| {
         let metrics = Arc::clone(&cx.metrics);
-        Ok(Box::new(TotalOperator { column, total: 0, pending: None, input_done: false, metrics }))
+        let total = TotalOperator { column, total: 0, metrics };
+        Ok(Box::new(TransformOperator::new(total)))
     });
     Ok(pipeline)
 }
@@ -101,9 +102,6 @@ pub fn table_function(call: &TableCall<'_>) -> Result<Arc<dyn Table>> {
 struct TotalOperator {
     column: usize,
     total: i64,
-    /// The batch to work on; an operator has at most one at a time.
-    pending: Option<Batch>,
-    input_done: bool,
     /// EXPLAIN ANALYZE shows rows and times of every operator, and what it counts itself.
     metrics: Arc<OperatorMetrics>,
 }
@@ -133,29 +131,17 @@ impl TotalOperator {
     }
 }
 
-impl Operator for TotalOperator {
+/// Operators that wait for something, or hold rows, implement [`volley::exec::Operator`] instead.
+impl Transform for TotalOperator {
     fn name(&self) -> &'static str {
         "running total"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        let Some(batch) = self.pending.take() else {
-            return Ok(if self.input_done { Step::Finished } else { Step::NeedInput });
-        };
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
         let totals = self.totals(batch.column(self.column))?;
         let rows = batch.rows();
         let mut columns = batch.into_columns();
         columns.push(totals);
-        Ok(Step::Output(Batch::new(columns, rows)))
+        Ok(Some(Batch::new(columns, rows)))
     }
 }
