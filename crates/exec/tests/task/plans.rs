@@ -1,5 +1,5 @@
 use crate::kit::{config, run};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use volley_error::{ErrorKind, Result};
 use volley_exec::{BlockedOn, Executor, Stage, Task};
 use volley_exec_testkit::{A, Manners, SETUPS, Setup, TestTables, drain, drop_whole, plan};
@@ -67,16 +67,15 @@ fn the_executor_survives_a_panic() {
     }
 }
 
-/// Checks that `stop`, and then a drop, soon end a task of the plan in every setup and leave nothing.
+/// Checks that `stop`, and then a drop, end a task of a plan without an end in every setup and leave
+/// nothing.
 #[track_caller]
 fn check_stop(plan: &PlanBuilder, tables: &TestTables, stop: impl Fn(&Task)) {
     for setup in SETUPS {
         let (task, executor) = start(plan.clone(), tables, setup);
         std::thread::sleep(Duration::from_millis(5));
-        let begin = Instant::now();
         stop(&task);
-        let took = begin.elapsed() + drop_whole(task, executor);
-        assert!(took < Duration::from_millis(100), "{setup:?}: {took:?}");
+        drop_whole(task, executor);
     }
 }
 
