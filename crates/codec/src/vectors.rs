@@ -94,17 +94,26 @@ pub(crate) fn compact<T: Copy>(values: &mut Vec<T>, pick: &[u32]) {
 
 /// Moves runs of consecutive values.
 fn compact_runs<T: Copy>(values: &mut Vec<T>, pick: &[u32]) {
-    let (mut to, mut rest) = (0, pick);
-    while let Some(first) = rest.first() {
-        let run = run_rows(rest, *first);
-        let from = *first as usize;
-        if from != to {
-            values.copy_within(from..from + run, to);
+    let mut to = 0;
+    for from in runs(pick) {
+        let rows = from.len();
+        if from.start != to {
+            values.copy_within(from, to);
         }
-        to += run;
-        rest = rest.get(run..).unwrap_or_default();
+        to += rows;
     }
     values.truncate(to);
+}
+
+/// The ranges of positions that follow each other in `pick`, which ascends.
+pub(crate) fn runs(pick: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = pick;
+    std::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let rows = run_rows(rest, first);
+        rest = rest.get(rows..).unwrap_or_default();
+        Some(first as usize..first as usize + rows)
+    })
 }
 
 /// How many of the ascending positions, which begin with `first`, follow each other.
