@@ -7,6 +7,8 @@
 pub enum Mark {
     /// Few rows of a vector were decoded one by one.
     Single,
+    /// Rows around a few missing ones were decoded together and moved.
+    Compacted,
     /// A test was evaluated on packed integers.
     PackedTest,
     /// The bounds of a vector answered a test for all of its codes.

@@ -25,6 +25,9 @@ use volley_kernels::select_packed::VECTOR_WORDS;
 use volley_types::Type;
 use volley_vector::{BooleanBuffer, ColumnTest, Vector};
 
+/// Picked rows come one by one when no more than this many are in a run on average.
+const SHORT_RUN: usize = 4;
+
 /// Appends the column.
 pub(crate) fn encode(source: &Source, context: Context, out: &mut Vec<u8>) -> Result<()> {
     let starts = run_starts(source)?;
@@ -80,23 +83,49 @@ impl Runs {
     }
 }
 
+/// The runs that have any of the ascending positions `pick`: how many positions are in all up to
+/// each, and which of the runs that end at `ends` it is.
+fn picked_runs(ends: impl Iterator<Item = u32>, pick: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let (mut picked, mut codes, mut rest) = (Vec::new(), Vec::new(), pick);
+    for (code, end) in (0..).zip(ends) {
+        if rest.is_empty() {
+            break;
+        }
+        let rows = rest.partition_point(|it| *it < end);
+        if rows == 0 {
+            continue;
+        }
+        rest = rest.get(rows..).unwrap_or_default();
+        picked.push((pick.len() - rest.len()) as u32);
+        codes.push(code);
+    }
+    (picked, codes)
+}
+
 impl Body for Runs {
     fn read(&mut self, rows: Range<usize>, pick: Option<&[u32]>) -> Result<Read> {
         let runs = self.runs_of(&rows);
-        let ends: Vec<u32> = self.ends[runs.clone()]
+        let ends = self.ends[runs.clone()]
             .iter()
-            .map(|end| (*end as usize).min(rows.end).saturating_sub(rows.start) as u32)
-            .collect();
-        let first = runs.start;
-        let values = self.values_of(runs)?;
-        if let Some(pick) = pick {
-            let run = |it: &u32| (self.run_of(rows.start + *it as usize) - first) as u32;
-            let codes: Vec<u32> = pick.iter().map(run).collect();
-            return Ok(Read::Whole(values.gather(&codes)?));
-        }
+            .map(|end| (*end as usize).min(rows.end).saturating_sub(rows.start) as u32);
+        let len = pick.map_or(rows.len(), <[u32]>::len);
+        let (ends, values) = match pick {
+            None => (ends.collect(), self.values_of(runs)?),
+            Some(pick) => {
+                let (ends, codes) = picked_runs(ends, pick);
+                if ends.len() * SHORT_RUN >= len {
+                    let rows_of = |(code, rows): (&u32, u32)| vec![*code; rows as usize];
+                    let starts = [0].iter().chain(&ends);
+                    let rows = ends.iter().zip(starts).map(|(end, start)| end - start);
+                    let codes: Vec<u32> = codes.iter().zip(rows).flat_map(rows_of).collect();
+                    return Ok(Read::Whole(self.values_of(runs)?.gather(&codes)?));
+                }
+                (ends, self.values_of(runs)?.gather(&codes)?)
+            }
+        };
         marks::hit(Mark::Runs);
         Ok(Read::Whole(match ends.len() {
-            1 => Vector::repeat(values, rows.len()),
+            1 => Vector::repeat(values, len),
             _ => Vector::run_length(ends.into(), Arc::new(values)),
         }))
     }

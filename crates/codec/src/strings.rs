@@ -1,6 +1,6 @@
 //! Texts and bytes as views into decoded bytes.
 
-use crate::{column::Read, input::corruption};
+use crate::{column::Read, input::corruption, vectors::compact};
 use arrow_buffer::Buffer;
 use volley_error::{Error, ErrorKind, Result};
 use volley_types::Type;
@@ -65,6 +65,11 @@ impl Texts {
             self.buffers.push(bytes.clone());
         }
         Ok(())
+    }
+
+    /// Keeps the texts at the positions `pick`, which ascend.
+    pub(crate) fn keep(&mut self, pick: &[u32]) {
+        compact(&mut self.views, pick);
     }
 
     /// All texts.

@@ -41,8 +41,10 @@ fn check(vector: &Vector, options: Options, random: &mut Generator) -> CodecId {
         read.validate().unwrap();
         assert_eq!(text(&read), text(&slice), "{start}..{end}, {:?}", reader.codec());
         let every = 1 + random.below(200);
+        // Few rows, or all but few.
+        let is_few = random.below(2) == 0;
         let pick: Vec<u32> =
-            (0..(end - start) as u32).filter(|_| random.below(every) == 0).collect();
+            (0..(end - start) as u32).filter(|_| (random.below(every) == 0) == is_few).collect();
         let read = reader.read(start as u32..end as u32, Some(&pick)).unwrap();
         read.validate().unwrap();
         assert_eq!(text(&read), text(&slice.gather(&pick).unwrap()), "{:?}", reader.codec());
@@ -260,6 +262,17 @@ fn tests_take_the_packed_paths() {
         let mut reader = open(&column(CodecId::Pfor), Options::default());
         let found = reader.select(0..5000, &ColumnTest::IsNull, &Rows::all(5000)).unwrap();
         assert!(found.unwrap().is_empty());
+    });
+    hits(Mark::Compacted, &mut |_| {
+        let mut reader = open(&column(CodecId::Pfor), Options::default());
+        let pick: Vec<u32> = (0..5000).filter(|it| it % 70 != 3).collect();
+        assert_eq!(reader.read(0..5000, Some(&pick)).unwrap().len(), pick.len());
+    });
+    hits(Mark::Runs, &mut |_| {
+        let mut reader = open(&column(CodecId::Rle), Options::default());
+        let pick: Vec<u32> = (0..5000).filter(|it| it % 70 != 3).collect();
+        let read = reader.read(0..5000, Some(&pick)).unwrap();
+        assert!(matches!(read.encoding(), Encoding::RunLength { .. }));
     });
     hits(Mark::Single, &mut |_| {
         let mut reader = open(&column(CodecId::Pfor), Options::default());

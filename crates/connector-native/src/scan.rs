@@ -3,8 +3,8 @@
 use crate::{lookup::FoundRows, source::NativeSource, split::SplitRows, table::RowIds};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_connector::{
-    Bounding, Bounds, Conditions, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, Split,
-    SplitSource, TableEntry, may_join, may_match,
+    Bounding, Conditions, ListedSplits, Scan, ScanMetrics, ScanRequest, Source, Split, SplitSource,
+    TableEntry, may_join, may_match,
 };
 use volley_error::Result;
 use volley_pdt::RowId;
@@ -28,6 +28,13 @@ pub(crate) struct ScanShared {
     pub(crate) conditions: Conditions,
 }
 
+/// Which rows of a segment cannot be in the result.
+#[derive(Clone, Copy, Debug, Default)]
+struct RuledOut {
+    base: bool,
+    inserts: bool,
+}
+
 impl NativeScan {
     pub(crate) fn new(
         view: &Arc<TableView>,
@@ -44,16 +51,22 @@ impl NativeScan {
         Ok(NativeScan { shared: Arc::new(shared) })
     }
 
-    /// The segments, and whether their base rows are ruled out.
-    fn segments(&self) -> impl Iterator<Item = (&SegmentView, bool)> {
+    /// The segments, and which of their rows are ruled out.
+    fn segments(&self) -> impl Iterator<Item = (&SegmentView, RuledOut)> {
         let shared = &*self.shared;
         shared.view.segments.iter().map(|segment| {
             let rows = &segment.version().segment;
-            let bounds = |column: usize| match segment.view().may_modify(column as u32) {
-                true => Bounds::default(),
-                false => rows.bounds(column),
+            if !shared.has_conditions() {
+                return (&**segment, RuledOut::default());
+            }
+            let bounds = |column: usize| segment.base_bounds(column).unwrap_or_default();
+            let base = shared.is_ruled_out(rows.rows().into(), &bounds);
+            let inserts = segment.view().has_inserts() && {
+                // At least one: bounds do not tell that all of them are null.
+                let bounds = |column: usize| segment.insert_bounds(column).unwrap_or_default();
+                shared.is_ruled_out(1, &bounds)
             };
-            (&**segment, shared.is_ruled_out(rows.rows().into(), &bounds))
+            (&**segment, RuledOut { base, inserts })
         })
     }
 
@@ -123,10 +136,11 @@ impl Scan for NativeScan {
             return Ok(ListedSplits::boxed(self.splits_of(found)));
         }
         let mut splits = Vec::new();
-        for (segment, is_ruled_out) in self.segments() {
+        for (segment, ruled_out) in self.segments() {
             let (rows, id) = (&segment.version().segment, segment.segment_id());
-            let blocks = (0..rows.blocks()).filter(|_| !is_ruled_out).map(Some);
-            let inserted = segment.view().has_inserts().then_some(None);
+            let blocks = (0..rows.blocks()).filter(|_| !ruled_out.base).map(Some);
+            let has_inserts = segment.view().has_inserts() && !ruled_out.inserts;
+            let inserted = has_inserts.then_some(None);
             let rows = blocks.chain(inserted).map(|block| SplitRows { segment: id, block });
             splits.extend(rows.map(|it| self.split(it, segment)));
         }
@@ -138,7 +152,7 @@ impl Scan for NativeScan {
         if self.shared.found.is_some() {
             return pruned;
         }
-        for (segment, _) in self.segments().filter(|it| it.1) {
+        for (segment, _) in self.segments().filter(|it| it.1.base) {
             pruned.groups_skipped += u64::from(segment.version().segment.blocks());
         }
         pruned

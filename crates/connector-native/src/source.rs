@@ -25,12 +25,12 @@ use std::{
     vec,
 };
 use volley_codec::ColumnReader;
-use volley_connector::{Bounds, ScanMetrics, Source, SourceStep, Split, select_lazily};
+use volley_connector::{Bounds, ScanMetrics, Source, SourceStep, Split, select_lazily_among};
 use volley_error::{Error, Result};
 use volley_expression::filter::{Conjuncts, FilterCounts};
 use volley_memory::check_cancelled;
 use volley_pdt::{InsertedRows, MergePlan, RowId, RowName};
-use volley_storage::{SegmentView, ZONE_ROWS};
+use volley_storage::{SegmentView, ZONE_ROWS, bounds_of, union_bounds};
 use volley_types::Type;
 use volley_vector::{Batch, ColumnTest, Loader, Rows, Vector};
 
@@ -102,17 +102,14 @@ impl NativeSource {
             return Ok(SourceStep::NeedSplit);
         };
         let live = block.plan.range(sids.clone()).live();
-        let live: Option<Arc<[u32]>> = live.map(|it| it.to_indices().into());
-        let rows = live.as_ref().map_or(sids.len(), |it| it.len());
-        self.metrics.rows_read += rows as u64;
-        let batch = match rows {
-            0 => None,
-            _ => {
-                let lazy = |column: usize, selected: Option<Arc<[u32]>>| {
-                    block.lazy(column, &sids, compose(live.as_ref(), selected.as_deref()))
-                };
+        let live = live.unwrap_or_else(|| Rows::all(sids.len()));
+        self.metrics.rows_read += live.count() as u64;
+        let batch = match live.is_empty() {
+            true => None,
+            false => {
+                let lazy = |column, selected| block.lazy(column, &sids, selected);
                 let columns = &self.shared.request.columns;
-                select_lazily(columns, rows, &mut self.conjuncts, &lazy)?
+                select_lazily_among(columns, live, &mut self.conjuncts, &lazy)?
             }
         };
         self.current = Some(Current::Block(block));
@@ -146,9 +143,13 @@ impl NativeSource {
         let zones = block.segment.version().segment.zones(&self.shared.view.types)?;
         let changes = block.plan.range(sids.clone());
         let zone = (sids.start / ZONE_ROWS) as usize;
-        let bounds = |column: usize| match changes.modified(column as u32) {
-            Some(_) => Bounds::default(),
-            None => zones.get(column).and_then(|it| it.get(zone)).cloned().unwrap_or_default(),
+        let bounds = |column: usize| {
+            let of_zone = zones.get(column).and_then(|it| it.get(zone)).cloned();
+            let of_zone = of_zone.unwrap_or_default();
+            match changes.modified(column as u32) {
+                Some(modified) => widened(&of_zone, &modified.values_here()),
+                None => of_zone,
+            }
         };
         Ok(self.shared.is_ruled_out(sids.len() as u64, &bounds))
     }
@@ -388,15 +389,18 @@ impl Loader for BlockLoader {
         self.plan.range(self.sids.clone()).patch(column, values, pick.as_deref())
     }
 
-    /// Where no value of the column was modified: values on disk are tested.
+    /// Tests the values on disk, and apart from them those that were modified.
     fn select(&mut self, test: &ColumnTest, among: &Rows) -> Result<Option<Rows>> {
-        let column = self.reader.column as u32;
-        if self.plan.range(self.sids.clone()).modified(column).is_some() {
+        let changes = self.plan.range(self.sids.clone());
+        let modified = changes.modified(self.reader.column as u32);
+        let Some(pick) = &self.pick else {
+            let passing = self.reader.select(&self.sids, test, among)?;
+            let (Some(modified), Some(passing)) = (modified, &passing) else { return Ok(passing) };
+            return modified.select(&self.sids, test, among, passing).map(Some);
+        };
+        if modified.is_some() {
             return Ok(None);
         }
-        let Some(pick) = &self.pick else {
-            return self.reader.select(&self.sids, test, among);
-        };
         let picked = among.to_indices();
         let picked = picked.iter().filter_map(|it| pick.get(*it as usize));
         let of_block = Rows::from_indices(self.sids.len(), picked.map(|it| *it as usize));
@@ -407,6 +411,15 @@ impl Loader for BlockLoader {
         let among = among.to_indices().into_iter().map(|it| it as usize);
         Ok(Some(Rows::from_indices(pick.len(), among.filter(passes))))
     }
+}
+
+/// Bounds of values of which some were overwritten with others.
+fn widened(bounds: &Bounds, modified: &Vector) -> Bounds {
+    let of_modified = bounds_of(modified).unwrap_or_default();
+    let widened = union_bounds(bounds, u64::MAX, &of_modified, modified.len() as u64);
+    // How many nulls were overwritten is not known.
+    let nulls = widened.nulls.filter(|it| *it == 0);
+    Bounds { nulls, ..widened }
 }
 
 /// The elements of `outer` at the positions `inner`.

@@ -40,7 +40,8 @@ pub(crate) fn statistics_of(view: &TableView) -> Result<TableStatistics> {
         // Bounds of text are cut.
         let is_text = matches!(data_type, Type::Varchar | Type::Varbinary);
         let (min, max) = if is_text { (None, None) } else { (bounds.min, bounds.max) };
-        let nulls = bounds.nulls.filter(|_| is_exact);
+        // No row is null if none ever was.
+        let nulls = bounds.nulls.filter(|it| is_exact || *it == 0);
         Ok(ColumnStatistics { min, max, nulls, distinct: None })
     });
     let columns = columns.collect::<Result<_>>()?;

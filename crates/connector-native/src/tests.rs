@@ -315,6 +315,11 @@ fn bounds_rule_out_segments_and_zones() {
     assert_eq!(metrics.rows_read, 8192 + 1);
     assert!(found(compare("eq", 7)).0.is_empty());
     assert_eq!(found(compare("gte", 199_990)).0.len(), 12);
+    // Bounds of modified and of inserted values rule out as others do.
+    let (rows, metrics) = found(compare("eq", 600_000));
+    assert_eq!((rows.len(), metrics.groups_skipped, metrics.rows_read), (0, 2, 0));
+    let (rows, metrics) = found(compare("eq", 450_000));
+    assert_eq!((rows.len(), metrics.rows_read), (0, 8192));
 }
 
 #[test]

@@ -20,17 +20,33 @@ pub fn select_lazily(
     conjuncts: &mut Option<Conjuncts>,
     lazy: MakeLazy,
 ) -> Result<Option<Batch>> {
-    let Some(conjuncts) = conjuncts else {
+    if conjuncts.is_none() {
         let columns = each_once(columns, |it| lazy(it, None))?;
         return Ok(Some(Batch::new(columns, rows)));
-    };
+    }
+    select_lazily_among(columns, Rows::all(rows), conjuncts, lazy)
+}
+
+/// As [`select_lazily`], for tables some of whose rows do not exist: those that do are `among`.
+///
+/// # Errors
+///
+/// As [`select_lazily`].
+pub fn select_lazily_among(
+    columns: &[usize],
+    among: Rows,
+    conjuncts: &mut Option<Conjuncts>,
+    lazy: MakeLazy,
+) -> Result<Option<Batch>> {
+    let Some(conjuncts) = conjuncts else { return others_lazily(columns, &among, lazy) };
     let used = conjuncts.columns().to_vec();
     let filtered = used.iter().map(|it| lazy(*it, None)).collect::<Result<Vec<_>>>()?;
+    let filtered = Batch::new(filtered, among.len());
     if !columns.iter().any(|it| used.binary_search(it).is_ok()) {
-        let rows = conjuncts.select_rows(Batch::new(filtered, rows))?;
+        let rows = conjuncts.select_rows_among(filtered, among)?;
         return others_lazily(columns, &rows, lazy);
     }
-    let selected = conjuncts.select(Batch::new(filtered, rows))?;
+    let selected = conjuncts.select_among(filtered, among)?;
     let rows = selected.rows;
     if rows.is_empty() {
         return Ok(None);

@@ -57,7 +57,7 @@ pub use foreign_key::{ForeignKeyCheck, ForeignKeyTables, KeyHashes, ReferencedKe
 pub use key::{Keys, NewKeys, duplicate_key, key_hashes, without_rows};
 pub use key_index::{KeyIndex, KeyIndexes};
 pub use key_lookup::KeyLookup;
-pub use lazy_batch::{MakeLazy, select_lazily};
+pub use lazy_batch::{MakeLazy, select_lazily, select_lazily_among};
 pub use lookup::{Lookup, LookupKey};
 pub use maintenance::{DatabaseSize, Maintenance, StoredBlock};
 pub use open_database::{DatabaseOpener, DatabaseSource, WriteAccess};

@@ -23,7 +23,8 @@ use crate::{
     plan::{BLOCK_ROWS, DeletedRange, InsertRun, Path},
 };
 use std::ops::Range;
-use volley_vector::{Rows, Vector};
+use volley_error::Result;
+use volley_vector::{ColumnTest, Rows, Vector};
 
 /// The changes of a range of base rows.
 #[derive(Clone, Debug)]
@@ -146,6 +147,38 @@ impl<'a> RangeChanges<'a> {
         let sids = &sids[..partition(sids, |it| *it < self.sids.end)];
         let values = &of_column.values;
         (!sids.is_empty()).then_some(ModifiedValues { sids, values, first: first + start })
+    }
+}
+
+impl ModifiedValues<'_> {
+    /// The values of the rows, one for each.
+    pub fn values_here(&self) -> Vector {
+        self.values.slice(self.first, self.sids.len())
+    }
+
+    /// The rows `passing`, of which a test on values of the base told that they pass, with those of
+    /// `among` whose modified value passes, and without those whose modified value does not. Rows
+    /// are counted from the start of the base rows `sids`, among which all modified rows are.
+    ///
+    /// # Errors
+    ///
+    /// A type without this comparison.
+    pub fn select(
+        &self,
+        sids: &Range<Sid>,
+        test: &ColumnTest,
+        among: &Rows,
+        passing: &Rows,
+    ) -> Result<Rows> {
+        let passes = test.matches(&self.values_here())?;
+        let mut words = passing.words().to_vec();
+        for (sid, passes) in self.sids.iter().zip(passes.iter()) {
+            let row = (sid - sids.start) as usize;
+            let Some(word) = words.get_mut(row / 64) else { continue };
+            *word &= !(1 << (row % 64));
+            *word |= u64::from(passes && among.contains(row)) << (row % 64);
+        }
+        Ok(Rows::from_words(words, passing.len()))
     }
 }
 

@@ -88,6 +88,7 @@ mod session;
 mod show_create;
 mod show_statistics;
 
+pub(crate) use literal::exact_number;
 use scope::Scope;
 
 /// What parameters in the text stand for.

@@ -6,22 +6,26 @@
 //!     [ON CONFLICT (k) DO UPDATE SET a = excluded.a]
 //! ```
 //!
+//! A literal may stand in place of a parameter: an integer, a decimal, text, TRUE, FALSE.
+//!
 //! A statement has one of these shapes if the text of its syntax tree is that of the parts that
 //! were recognized: any other clause would be in that text. Whether the columns are a key, and what
 //! the names mean, is known when it runs.
 
 use crate::{
     ParsedStatement,
+    bind::exact_number,
     parse::{Command, dotted, parameter_name},
 };
 use sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, ConflictTarget, Expr, FromTable, Ident, ObjectName,
     OnConflictAction, OnInsert, SelectItem, SetExpr, Statement, TableFactor, TableObject,
-    TableWithJoins, Value,
+    TableWithJoins, UnaryOperator, Value,
 };
+use volley_types::{self as types, Type};
 
 /// A statement of one row, or of those with one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PointStatement {
     /// The table's name as written.
     pub table: String,
@@ -30,7 +34,7 @@ pub struct PointStatement {
 }
 
 /// What a [`PointStatement`] does. Columns are named as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PointAction {
     /// Reads columns of the row with a key.
     Select {
@@ -63,7 +67,7 @@ pub enum PointAction {
 }
 
 /// What an INSERT does if the key of its row is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PointConflict {
     /// It fails.
     Refused,
@@ -77,16 +81,18 @@ pub enum PointConflict {
 }
 
 /// A value that is known when the statement runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PointValue {
     /// A parameter by its name in lower case, without the dollar sign.
     Parameter(String),
+    /// A literal and its type.
+    Literal(types::Value, Type),
     /// NULL.
     Null,
 }
 
 /// A new value of a column of the row that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PointSource {
     /// This one.
     Value(PointValue),
@@ -249,10 +255,25 @@ fn assigned_column(target: &AssignmentTarget) -> Option<String> {
 }
 
 fn value_of(expr: &Expr) -> Option<PointValue> {
+    let (is_negative, expr) = match expr {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, &**expr),
+        expr => (false, expr),
+    };
     let Expr::Value(value) = expr else { return None };
     match &value.value {
+        Value::Number(digits, _) => {
+            let (value, data_type) = exact_number(digits, is_negative)?;
+            Some(PointValue::Literal(value, data_type))
+        }
+        _ if is_negative => None,
         Value::Placeholder(written) => {
             Some(PointValue::Parameter(parameter_name(written).to_lowercase()))
+        }
+        Value::SingleQuotedString(text) => {
+            Some(PointValue::Literal(types::Value::text(text), Type::Varchar))
+        }
+        Value::Boolean(value) => {
+            Some(PointValue::Literal(types::Value::Boolean(*value), Type::Boolean))
         }
         Value::Null => Some(PointValue::Null),
         _ => None,
@@ -291,6 +312,21 @@ mod tests {
         let action = PointAction::Update { set, key: both };
         check("update t set a = $1, b = null where k = $2 and l = $3", "t", action);
         let values = vec![parameter("1"), parameter("2")];
+        let literal = |value, data_type| PointValue::Literal(value, data_type);
+        let seven = || literal(types::Value::Integer(7), Type::Integer);
+        let action = PointAction::Select {
+            columns: vec!["a".to_owned()],
+            key: vec![("k".to_owned(), seven())],
+        };
+        check("select a from t where k = 7", "t", action);
+        let text = literal(types::Value::text("it's"), Type::Varchar);
+        let negative = literal(types::Value::BigInt(-3_000_000_000), Type::BigInt);
+        let price = literal(types::Value::Decimal(-125), Type::decimal(3, 2));
+        let set = [text, negative, price, literal(types::Value::Boolean(true), Type::Boolean)];
+        let set = ["a", "b", "c", "d"].map(str::to_owned).into_iter().zip(set).collect();
+        let action = PointAction::Update { set, key: vec![("k".to_owned(), seven())] };
+        let sql = "update t set a = 'it''s', b = -3000000000, c = -1.25, d = true where k = 7";
+        check(sql, "t", action);
         let insert = |columns: &[&str], conflict| PointAction::Insert {
             columns: columns.iter().map(|it| (*it).to_owned()).collect(),
             values: values.clone(),
@@ -314,7 +350,11 @@ mod tests {
     fn other_clauses_make_another_statement() {
         for sql in [
             "select a from t",
-            "select a from t where k = 1",
+            "select a from t where k = 1e3",
+            "select a from t where k = X'1F'",
+            "select a from t where k = date '2020-01-01'",
+            "select a from t where k = - $1",
+            "select a from t where k = 1 + 1",
             "select a + 1 from t where k = $1",
             "select a as b from t where k = $1",
             "select t.a from t where k = $1",

@@ -8,6 +8,7 @@ use crate::{
     Changes, ConflictScope, Storage, TableChange, Version,
     apply::TableChanges,
     canary::{self, Mistake},
+    locks::{Condvar, Mutex, MutexGuard},
     log::{AppendError, Log},
     recent_keys::{self, RecentKeys},
     record::{CommitRecord, Record, TableRecord},
@@ -16,7 +17,7 @@ use crate::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
 };
 use volley_connector::{CatalogDifference, CatalogSnapshot, Reference, SequenceId, TableId};
 use volley_error::{Error, Result};

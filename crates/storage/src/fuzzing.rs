@@ -300,7 +300,7 @@ fn read_all(storage: &Arc<Storage>) -> Result<()> {
 
 /// Files in memory.
 #[derive(Clone, Default)]
-struct MemoryStore(Arc<Mutex<BTreeMap<Name, Arc<Vec<u8>>>>>);
+pub(crate) struct MemoryStore(Arc<Mutex<BTreeMap<Name, Arc<Vec<u8>>>>>);
 
 impl MemoryStore {
     fn files(&self) -> MutexGuard<'_, BTreeMap<Name, Arc<Vec<u8>>>> {

@@ -18,6 +18,7 @@
 pub mod store;
 pub mod conformance;
 pub mod canary;
+mod locks;
 mod local_store;
 mod ids;
 mod block;

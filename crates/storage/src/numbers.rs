@@ -3,7 +3,8 @@
 //! A number is given out once, whatever becomes of the transaction that took it. Numbers are
 //! reserved on disk in blocks: after a crash, the rest of a block is skipped.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::locks::{Mutex, MutexGuard};
+use std::sync::PoisonError;
 use volley_connector::SequenceEntry;
 use volley_error::Result;
 

@@ -9,6 +9,7 @@ use crate::{
     apply::TableChanges,
     canary::{self, Mistake},
     commit::{Core, Queue},
+    locks::Mutex,
     log::{self, Log, LogStart},
     manifest::{self, Damage, ManifestReader},
     numbers::Numbers,
@@ -16,10 +17,7 @@ use crate::{
     storage::Shared,
     version::TableVersion,
 };
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{CatalogSnapshot, TableId};
 use volley_error::{Error, Result};
 use volley_pdt::{Budget, Pdt, Stamp, bytes::Input};

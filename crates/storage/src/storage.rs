@@ -18,12 +18,13 @@ use crate::{
     Changes, ChunkFiles, Ids, Store, Version,
     commit::{Core, Queue},
     follower::Follower,
+    locks::{Mutex, MutexGuard},
     recovery,
 };
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
 };
 use volley_connector::SequenceId;
 use volley_error::{Error, ErrorKind, Result};

@@ -3,6 +3,7 @@
 use crate::{
     BLOCK_ROWS, SegmentVersion, TableChange,
     key_index::IndexCache,
+    union_bounds,
     version::{TableVersion, Version},
 };
 use std::{
@@ -184,14 +185,40 @@ impl SegmentView {
     }
 
     /// Bounds of a column's values on disk and of its modified values: those of inserted rows are
-    /// not included.
+    /// not included, unless values were modified. The number of nulls is known where it is exact.
     ///
     /// # Errors
     ///
-    /// Out of memory.
+    /// Query cancelled; internal: a value that cannot be read.
     pub fn base_bounds(&self, column: usize) -> Result<Bounds> {
-        let is_modified = self.plan()?.modifies(column as u32);
-        Ok(if is_modified { Bounds::default() } else { self.version.segment.bounds(column) })
+        let of_base = self.version.segment.bounds(column);
+        if !self.view().may_modify(column as u32) {
+            return Ok(of_base);
+        }
+        let rows = self.version.segment.rows().into();
+        self.widened_by_changes(column, of_base, rows)
+    }
+
+    /// Bounds of a column's inserted values. The number of nulls is known where it is exact.
+    ///
+    /// # Errors
+    ///
+    /// Query cancelled; internal: a value that cannot be read.
+    pub fn insert_bounds(&self, column: usize) -> Result<Bounds> {
+        let nothing = Bounds { nulls: Some(0), ..Bounds::default() };
+        self.widened_by_changes(column, nothing, 0)
+    }
+
+    /// Bounds of `rows` rows and of all values that changes wrote.
+    fn widened_by_changes(&self, column: usize, bounds: Bounds, rows: u64) -> Result<Bounds> {
+        let (mut widened, mut rows) = (bounds, rows);
+        for changes in self.change_bounds()? {
+            let Some(of_column) = changes.columns.get(column) else { return Ok(Bounds::default()) };
+            widened = union_bounds(&widened, rows, &of_column.bounds, of_column.values);
+            rows += of_column.values;
+        }
+        let nulls = widened.nulls.filter(|it| *it == 0);
+        Ok(Bounds { nulls, ..widened })
     }
 
     /// Reads base rows of one block: those at the positions `pick` in `sids`, with modified values.

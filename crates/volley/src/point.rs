@@ -239,17 +239,30 @@ fn converted(value: &Value, from: &Type, to: &Type) -> Option<Value> {
         | (Type::Varchar, Value::Varchar(_))
         | (Type::Varbinary, Value::Varbinary(_))
         | (Type::Date, Value::Date(_))
-        | (Type::Timestamp, Value::Timestamp(_))
-        | (Type::Decimal { .. }, Value::Decimal(_)) => return (from == to).then(|| value.clone()),
+        | (Type::Timestamp, Value::Timestamp(_)) => return (from == to).then(|| value.clone()),
+        (Type::Decimal { precision, scale }, Value::Decimal(unscaled)) => {
+            let Type::Decimal { scale: from, .. } = from else { return None };
+            return rescaled(*unscaled, *from, (*precision, *scale));
+        }
         _ if is_integer(from) => {}
         _ => return None,
     }
     let number = value.as_i128()?;
     Some(match to {
+        Type::Decimal { precision, scale } => rescaled(number, 0, (*precision, *scale))?,
         Type::TinyInt => Value::TinyInt(number.try_into().ok()?),
         Type::SmallInt => Value::SmallInt(number.try_into().ok()?),
         Type::Integer => Value::Integer(number.try_into().ok()?),
         Type::BigInt => Value::BigInt(number.try_into().ok()?),
         _ => return None,
     })
+}
+
+/// A decimal of the scale `from` with the precision and scale of another type; `None` if it does
+/// not fit or would lose digits.
+fn rescaled(unscaled: i128, from: u8, (precision, scale): (u8, u8)) -> Option<Value> {
+    let factor = 10_i128.checked_pow(u32::from(scale.checked_sub(from)?))?;
+    let value = unscaled.checked_mul(factor)?;
+    let limit = 10_u128.checked_pow(u32::from(precision))?;
+    (value.unsigned_abs() < limit).then_some(Value::Decimal(value))
 }

@@ -6,7 +6,7 @@ use crate::{
     input::{Input, corruption},
     integers,
     strings::{Texts, offsets},
-    vectors::{Decode, groups, rows_of, split},
+    vectors::{Decode, groups, is_dense, rows_of, split},
 };
 use arrow_buffer::Buffer;
 use std::ops::Range;
@@ -122,7 +122,8 @@ fn bad_codes() -> volley_error::Error {
 impl Body for Coded {
     fn read(&mut self, rows: Range<usize>, pick: Option<&[u32]>) -> Result<Read> {
         let mut texts = Texts::new(&self.data_type, pick.map_or(rows.len(), <[u32]>::len));
-        match pick {
+        let is_dense = pick.is_some_and(|it| is_dense(it, rows.len()));
+        match pick.filter(|_| !is_dense) {
             Some(pick) => {
                 for (index, rows) in groups(rows.start, pick) {
                     self.read_some(index, rows, &mut texts)?;
@@ -135,6 +136,7 @@ impl Body for Coded {
                         false => self.read_some(index, within, &mut texts)?,
                     }
                 }
+                pick.iter().for_each(|it| texts.keep(it));
             }
         }
         Ok(texts.finish())

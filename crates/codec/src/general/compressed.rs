@@ -120,7 +120,8 @@ impl Body for Frames {
     fn read(&mut self, rows: Range<usize>, pick: Option<&[u32]>) -> Result<Read> {
         let mut texts = Texts::new(&self.data_type, pick.map_or(rows.len(), <[u32]>::len));
         let frame_rows = self.frame_rows;
-        if let Some(pick) = pick {
+        let is_dense = pick.is_some_and(|it| vectors::is_dense(it, rows.len()));
+        if let Some(pick) = pick.filter(|_| !is_dense) {
             let row = |it: &u32| rows.start + *it as usize;
             for group in pick.chunk_by(|a, b| row(a) / frame_rows == row(b) / frame_rows) {
                 let number = group.first().map_or(0, |it| row(it) / frame_rows);
@@ -140,6 +141,7 @@ impl Body for Frames {
             }
             start = end;
         }
+        pick.iter().for_each(|it| texts.keep(it));
         Ok(texts.finish())
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     input::{Input, corruption},
     integers,
     strings::{Texts, offsets},
-    vectors::{Decode, groups, rows_of, split},
+    vectors::{Decode, groups, is_dense, rows_of, runs, split},
 };
 use arrow_buffer::{Buffer, MutableBuffer};
 use std::ops::Range;
@@ -39,9 +39,9 @@ impl Body for Elements {
         let mut copy = MutableBuffer::with_capacity(pick.map_or(rows.len(), <[u32]>::len) * width);
         match pick {
             None => copy.extend_from_slice(&bytes),
-            Some(pick) => pick.iter().for_each(|row| {
-                let element = bytes.get(*row as usize * width..).and_then(|it| it.get(..width));
-                copy.extend_from_slice(element.unwrap_or_default());
+            Some(pick) => runs(pick).for_each(|rows| {
+                let elements = bytes.get(rows.start * width..rows.end * width);
+                copy.extend_from_slice(elements.unwrap_or_default());
             }),
         }
         let values = Values::from_fixed_bytes(self.physical, copy.into());
@@ -89,7 +89,8 @@ impl RawTexts {
 impl Body for RawTexts {
     fn read(&mut self, rows: Range<usize>, pick: Option<&[u32]>) -> Result<Read> {
         let mut texts = Texts::new(&self.data_type, pick.map_or(rows.len(), <[u32]>::len));
-        match pick {
+        let is_dense = pick.is_some_and(|it| is_dense(it, rows.len()));
+        match pick.filter(|_| !is_dense) {
             Some(pick) => {
                 for (index, rows) in groups(rows.start, pick) {
                     self.read_some(index, rows, &mut texts)?;
@@ -104,6 +105,7 @@ impl Body for RawTexts {
                     let (bytes, lengths) = self.vector(index)?;
                     texts.push_all(bytes.clone(), &lengths)?;
                 }
+                pick.iter().for_each(|it| texts.keep(it));
             }
         }
         Ok(texts.finish())

@@ -168,7 +168,8 @@ fn filters_on_packed_values_see_changes() {
     let ids: Vec<i64> = with_ids(&table(&native, id)).into_keys().collect();
     let deleted: Vec<i64> = ids.iter().copied().step_by(3).collect();
     let changed: Vec<i64> = ids.iter().copied().skip(1).step_by(30).collect();
-    let values = vec![Value::BigInt(-49_999); changed.len()];
+    let new = |row: usize| if row % 7 == 3 { Value::Null } else { Value::BigInt(-49_999) };
+    let values: Vec<Value> = (0..changed.len()).map(new).collect();
     let values = Batch::new(vec![Vector::from_values(Type::BigInt, &values)], changed.len());
     let updates = vec![RowUpdates { ids: changed, values }];
     let changes =
@@ -178,10 +179,17 @@ fn filters_on_packed_values_see_changes() {
     transaction.commit().unwrap();
     let table = table(&native, id);
     let model = rows(&table).unwrap();
+    for batch_rows in [100, 1000, 1024, 8192] {
+        check(&*table, &model, batch_rows);
+    }
+    // Each batch has deleted rows, and modified values of the column.
+    let terms = [(0, "lt", Value::BigInt(-49_000))];
     let before = marks::count(Mark::PackedFilter);
-    check(&*table, &model, 1024);
+    let (batches, _) = scan(&*table, request(vec![1], terms.iter().map(expr).collect(), 1024));
+    let expected = model.iter().filter(|it| holds(it, &terms[0])).count();
+    assert_eq!(batches.iter().map(Batch::rows).sum::<usize>(), expected);
     if cfg!(debug_assertions) {
-        assert!(marks::count(Mark::PackedFilter) > before);
+        assert_eq!(marks::count(Mark::PackedFilter), before + (ROWS as u64).div_ceil(1024));
     }
 }
 

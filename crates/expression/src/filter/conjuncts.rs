@@ -324,7 +324,17 @@ impl Conjuncts {
     ///
     /// An error of a row that was evaluated; what a lazy column's loader reports.
     pub fn select(&mut self, batch: Batch) -> Result<Selected> {
-        self.rows_left(batch)?.finish()
+        let among = Rows::all(batch.rows());
+        self.select_among(batch, among)
+    }
+
+    /// As [`Conjuncts::select`], of the rows `among` alone: others are not tested.
+    ///
+    /// # Errors
+    ///
+    /// As [`Conjuncts::select`].
+    pub fn select_among(&mut self, batch: Batch, among: Rows) -> Result<Selected> {
+        self.rows_left(batch, among)?.finish()
     }
 
     /// As [`Conjuncts::select`], without the columns: the rows that are left need no indices.
@@ -333,12 +343,22 @@ impl Conjuncts {
     ///
     /// As [`Conjuncts::select`].
     pub fn select_rows(&mut self, batch: Batch) -> Result<Rows> {
-        Ok(self.rows_left(batch)?.selected_rows())
+        let among = Rows::all(batch.rows());
+        self.select_rows_among(batch, among)
     }
 
-    fn rows_left(&mut self, batch: Batch) -> Result<Left> {
+    /// As [`Conjuncts::select_rows`], of the rows `among` alone: others are not tested.
+    ///
+    /// # Errors
+    ///
+    /// As [`Conjuncts::select`].
+    pub fn select_rows_among(&mut self, batch: Batch, among: Rows) -> Result<Rows> {
+        Ok(self.rows_left(batch, among)?.selected_rows())
+    }
+
+    fn rows_left(&mut self, batch: Batch, among: Rows) -> Result<Left> {
         let total = batch.rows();
-        let mut left = Left { batch, total, positions: None, rows: Rows::all(total) };
+        let mut left = Left { batch, total, positions: None, rows: among };
         let mut next = 0;
         while next < self.conjuncts.len() && !left.rows.is_empty() {
             if left.is_worth_compacting(&self.conjuncts[self.order.at(next)].columns) {
@@ -503,6 +523,16 @@ mod tests {
                 };
                 let mut conjuncts = Conjuncts::new(spec(&limits)).unwrap().unwrap();
                 let selected = conjuncts.select(batch()).unwrap();
+                // Of some rows alone, the same remain, without the others.
+                let some: Vec<usize> = (0..rows as usize).filter(|it| it % 7 != 2).collect();
+                let among = Rows::from_indices(rows as usize, some);
+                let of_some = conjuncts.select_among(batch(), among.clone()).unwrap();
+                let mut expected = selected.rows.clone();
+                expected.intersect(&among);
+                assert_eq!(of_some.rows.to_indices(), expected.to_indices(), "{limits:?} {rows}");
+                assert_eq!(of_some.columns.rows(), expected.count());
+                let of_some = conjuncts.select_rows_among(batch(), among).unwrap();
+                assert_eq!(of_some.to_indices(), expected.to_indices(), "{limits:?} {rows}");
                 let alone = conjuncts.select_rows(batch()).unwrap();
                 assert_eq!(alone.to_indices(), selected.rows.to_indices(), "{limits:?} {rows}");
                 assert_eq!(alone.len(), rows as usize);

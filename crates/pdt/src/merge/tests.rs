@@ -175,7 +175,7 @@ fn check_scan(segment: &Segment, random: &mut Generator, batch_rows: usize, is_l
 struct Later(Vector);
 
 impl volley_vector::Loader for Later {
-    fn load(&mut self, rows: Option<&[u32]>) -> volley_error::Result<Vector> {
+    fn load(&mut self, rows: Option<&[u32]>) -> Result<Vector> {
         rows.map_or(Ok(self.0.clone()), |rows| self.0.gather(rows))
     }
 }

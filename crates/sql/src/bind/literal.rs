@@ -130,23 +130,32 @@ impl Binder<'_> {
     /// exponent, or beyond what those hold, a DOUBLE.
     pub(super) fn number(&self, written: &str, negative: bool, span: Option<Span>) -> Result<Expr> {
         let malformed = || Error::invalid_query(format!("malformed number: {written}")).span(span);
-        let digits: String = written.chars().filter(|it| *it != '_').collect();
-        let exact = if digits.contains(['e', 'E']) {
-            None
-        } else if digits.contains('.') {
-            decimal(&digits, negative)
-        } else {
-            integer(&digits, negative)
-        };
-        let (value, data_type) = match exact {
+        let (value, data_type) = match exact_number(written, negative) {
             Some(exact) => exact,
             None => {
-                let value: f64 = digits.parse().map_err(|_| malformed())?;
+                let value: f64 = without_separators(written).parse().map_err(|_| malformed())?;
                 (Value::Double(if negative { -value } else { value }), Type::Double)
             }
         };
         Ok(Expr::constant(value, data_type).at(span))
     }
+}
+
+/// The value of a number that is written without an exponent; `None` if it has one, or is beyond
+/// what exact types hold.
+pub(crate) fn exact_number(written: &str, negative: bool) -> Option<(Value, Type)> {
+    let digits = without_separators(written);
+    if digits.contains(['e', 'E']) {
+        None
+    } else if digits.contains('.') {
+        decimal(&digits, negative)
+    } else {
+        integer(&digits, negative)
+    }
+}
+
+fn without_separators(written: &str) -> String {
+    written.chars().filter(|it| *it != '_').collect()
 }
 
 fn integer(digits: &str, negative: bool) -> Option<(Value, Type)> {

@@ -3,6 +3,8 @@ mod hooked_store;
 mod keys;
 mod merges;
 mod reader;
+#[cfg(feature = "shuttle")]
+mod schedules;
 
 use super::*;
 use crate::{ConflictScope, LocalStore, SegmentWriter, TableChange, TableVersion};

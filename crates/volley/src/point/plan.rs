@@ -153,6 +153,7 @@ impl PointPlan {
         let to = &self.entry.columns.fields.get(column)?.data_type;
         let value = match value {
             PointValue::Null => Value::Null,
+            PointValue::Literal(value, from) => converted(value, from, to)?,
             PointValue::Parameter(name) => {
                 let (value, from) = values.get(name)?;
                 converted(value, from, to)?

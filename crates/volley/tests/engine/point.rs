@@ -132,6 +132,46 @@ fn statements_by_key_do_what_their_plans_do() {
 }
 
 #[test]
+fn literals_may_stand_in_place_of_parameters() {
+    let ((direct, _first), (planned, _second)) = (native(), native());
+    make(&direct);
+    make(&planned);
+    planned.set("debug_save_plans", "true").unwrap();
+    let without_plan = [
+        "SELECT n, x FROM t WHERE a = 7 AND b = 'b1'",
+        "SELECT n FROM t WHERE a = -7 AND b = 'b1'",
+        "UPDATE t SET n = 5, x = 12.5 WHERE a = 7 AND b = 'b1'",
+        "UPDATE t SET x = 3, d = NULL WHERE a = 8 AND b = 'b2'",
+        "UPDATE t SET x = -0.25 WHERE a = 9 AND b = 'b0'",
+        "DELETE FROM t WHERE a = 10 AND b = 'b1'",
+        "INSERT INTO t VALUES (2000, 'it''s', 3000000000, NULL, 99999999.99)",
+        "INSERT INTO t (a, b, n) VALUES (2000, 'it''s', 1) \
+         ON CONFLICT (a, b) DO UPDATE SET n = excluded.n, x = 1.5",
+    ];
+    // Of another type, too large, rounded, or the same key again.
+    let with_plan = [
+        "UPDATE t SET d = '2024-02-29' WHERE a = 7 AND b = 'b1'",
+        "UPDATE t SET n = 99999999999999999999 WHERE a = 7 AND b = 'b1'",
+        "UPDATE t SET x = 1.005 WHERE a = 7 AND b = 'b1'",
+        "UPDATE t SET x = 123456789 WHERE a = 7 AND b = 'b1'",
+        "UPDATE t SET n = 1e3 WHERE a = 7 AND b = 'b1'",
+        "SELECT n FROM t WHERE a = 3000000000 AND b = 'b1'",
+        "INSERT INTO t VALUES (2000, 'it''s', 1, NULL, NULL)",
+    ];
+    for (statements, is_direct) in [(&without_plan[..], true), (&with_plan[..], false)] {
+        for sql in statements {
+            let before = direct.direct_statements();
+            let of = |session: &Session| outcome(session.prepare(sql).and_then(|it| it.run(&[])));
+            assert_eq!(of(&direct), of(&planned), "{sql}");
+            assert_eq!(direct.direct_statements() > before, is_direct, "{sql}");
+        }
+    }
+    let all = "SELECT * FROM t ORDER BY a, b";
+    assert_eq!(rows(&direct, all), rows(&planned, all));
+    assert_eq!(planned.direct_statements(), 0);
+}
+
+#[test]
 fn names_are_looked_up_again_when_the_catalog_changes() {
     let (session, _folder) = native();
     make(&session);
