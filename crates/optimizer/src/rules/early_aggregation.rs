@@ -23,8 +23,8 @@
 //! ignore it: every argument is null if the columns of `R` are.
 //!
 //! Of the relations that may be aggregated together, those are chosen that leave the fewest groups
-//! per row: the one with the arguments, or any if rows are counted, and up to [`ADDED_MAX`] more. Grouping sets above the
-//! joins stay there.
+//! per row: the one with the arguments, or any if rows are counted, and up to [`ADDED_MAX`] more.
+//! Grouping sets above the joins stay there.
 //!
 //! Counts are sums of type HUGEINT, cast back; partial sums of numbers of up to 19 digits fit the
 //! type that they have, however many rows there are. Not rewritten:
@@ -57,8 +57,8 @@ const KEPT_SHARE_MIN: f64 = 0.5;
 /// costs less than by many, and so does probing a join.
 const GROUPS_SHARE_MIN: f64 = 0.5;
 
-/// A join that makes this many rows of each row of its largest input is worth it, however few groups
-/// there are after it.
+/// A join that makes this many rows of each row of its largest input is worth it, however few
+/// groups there are after it.
 const MULTIPLIED_MIN: f64 = 3.0;
 
 /// Aggregates before joins where it pays.
