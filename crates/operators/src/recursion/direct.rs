@@ -27,7 +27,7 @@ pub(super) struct DirectStep {
 }
 
 /// A compiled step.
-pub(super) struct DirectRun {
+pub(crate) struct DirectRun {
     /// The predicate, if there is one, then one expression per column.
     exprs: ExprSet,
     has_predicate: bool,
