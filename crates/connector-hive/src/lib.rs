@@ -16,6 +16,7 @@ mod table;
 mod part;
 mod partition;
 mod columns;
+mod field;
 mod declared;
 mod definition;
 mod split;

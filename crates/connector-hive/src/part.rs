@@ -14,7 +14,8 @@ use volley_types::{Schema, Type, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub file: PartFile,
-    /// For each column of the table, where its values come from.
+    /// For each column of the table, and then for each field that is read as one, where its values
+    /// come from.
     pub columns: Arc<[PartColumn]>,
 }
 

@@ -6,13 +6,14 @@ use crate::{
     config::{FileOptions, format_of},
     declared::{DeclaredColumn, FileRange, declared_part},
     definition,
+    field::with_fields,
     part::{Part, PartFile},
     partition::Partitions,
     split::FileScan,
     statistics::statistics_of,
 };
 use std::sync::{Arc, OnceLock};
-use volley_connector::{Scan, ScanRequest, Table, TableStatistics};
+use volley_connector::{ColumnField, Scan, ScanRequest, Table, TableStatistics};
 use volley_error::{Error, Result};
 use volley_memory::Reservation;
 use volley_orc::OrcFile;
@@ -31,6 +32,9 @@ pub struct FileTable {
     /// Whether the names of its files say all that it was opened with.
     reopens: bool,
     schema: Arc<Schema>,
+    fields: Vec<ColumnField>,
+    /// The columns, then the fields.
+    scanned: Arc<Schema>,
     parts: Arc<[Part]>,
     /// Which row groups are rows of the table: those that begin here.
     range: FileRange,
@@ -75,10 +79,14 @@ impl FileTable {
         let mut footers = options.pool.reservation();
         let files = open_files(&paths, &formats, options, &mut footers)?;
         let (schema, parts) = arrange(files, partitions, options)?;
+        let (fields, parts) = with_fields(&schema, parts);
+        let scanned = schema.fields.iter().chain(fields.iter().map(|it| &it.field));
         Ok(FileTable {
             reopens: definition::is_reopened_by_paths(options, &formats),
             name: name.to_owned(),
+            scanned: Arc::new(scanned.cloned().collect()),
             schema: Arc::new(schema),
+            fields,
             parts,
             range: FileRange::ALL,
             statistics: OnceLock::new(),
@@ -109,10 +117,13 @@ impl FileTable {
         let files = open_files(&[path.to_owned()], &[format], options, &mut footers)?;
         let part = |file| declared_part(file, columns);
         let parts = files.into_iter().map(part).collect::<Result<Arc<[Part]>>>()?;
+        let schema: Arc<Schema> = Arc::new(columns.iter().map(|it| it.field.clone()).collect());
         Ok(FileTable {
             reopens: false,
             name: path.to_owned(),
-            schema: Arc::new(columns.iter().map(|it| it.field.clone()).collect()),
+            scanned: Arc::clone(&schema),
+            schema,
+            fields: Vec::new(),
             parts,
             range,
             statistics: OnceLock::new(),
@@ -174,9 +185,13 @@ impl Table for FileTable {
         &self.schema
     }
 
+    fn fields(&self) -> &[ColumnField] {
+        &self.fields
+    }
+
     fn statistics(&self) -> Result<Arc<TableStatistics>> {
         let statistics =
-            self.statistics.get_or_init(|| Arc::new(statistics_of(&self.schema, &self.parts)));
+            self.statistics.get_or_init(|| Arc::new(statistics_of(&self.scanned, &self.parts)));
         Ok(Arc::clone(statistics))
     }
 
@@ -188,7 +203,7 @@ impl Table for FileTable {
     }
 
     fn scan(&self, request: ScanRequest) -> Result<Box<dyn Scan>> {
-        let (parts, schema) = (Arc::clone(&self.parts), Arc::clone(&self.schema));
+        let (parts, schema) = (Arc::clone(&self.parts), Arc::clone(&self.scanned));
         Ok(Box::new(FileScan::new(parts, schema, self.range, request)))
     }
 }

@@ -15,7 +15,7 @@ use volley_connector::{
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type};
-use volley_vector::{Batch, Patch, Rows, Vector};
+use volley_vector::{Batch, Encoding, Patch, Rows, Vector, comparator};
 
 /// What takes the place of a row.
 struct NewRow {
@@ -251,9 +251,15 @@ impl MemoryTable {
         updates: &[RowUpdates],
         put: impl Fn(&StoredBatch, Vector, &Pool) -> Result<StoredBatch>,
     ) -> Result<MemoryTable> {
+        let mut batches = self.batches().to_vec();
+        if let Some(value) = self.value_of_all(updates)? {
+            put_everywhere(&mut batches, &value, |it, new| put(it, new, self.pool()))?;
+            let table = self.with_columns(schema, definition, batches);
+            table.check_not_null(&table.all_rows())?;
+            return Ok(table);
+        }
         let replaced = self.replaced(updates)?;
         let values = updates.iter().find_map(|it| it.values.columns().first());
-        let mut batches = self.batches().to_vec();
         for (index, batch) in batches.iter_mut().enumerate() {
             check_cancelled()?;
             let (Some(rows), Some(values)) = (replaced.by_batch.get(&index), values) else {
@@ -266,6 +272,37 @@ impl MemoryTable {
         let table = self.with_columns(schema, definition, batches);
         table.check_not_null(&table.all_rows())?;
         Ok(table)
+    }
+
+    /// The value, as a vector of one row, that updates give to every row, if they give one.
+    fn value_of_all(&self, updates: &[RowUpdates]) -> Result<Option<Vector>> {
+        let rows: usize = updates.iter().map(|it| it.ids.len()).sum();
+        if rows != self.batches().iter().map(StoredBatch::rows).sum::<usize>() {
+            return Ok(None);
+        }
+        let mut value: Option<Vector> = None;
+        for column in updates.iter().filter_map(|it| it.values.columns().first()) {
+            let Encoding::Constant(base) = column.encoding() else { return Ok(None) };
+            match &value {
+                Some(known) if !comparator(known, base)?.is_equal(0, 0) => return Ok(None),
+                Some(_) => {}
+                None => value = Some(Vector::clone(base)),
+            }
+        }
+        // Equal values of other types may differ in their bytes, such as zeros of both signs.
+        let is_exact = |it: &Vector| {
+            matches!(
+                it.data_type(),
+                Type::TinyInt
+                    | Type::SmallInt
+                    | Type::Integer
+                    | Type::BigInt
+                    | Type::Date
+                    | Type::Timestamp
+                    | Type::Decimal { .. }
+            )
+        };
+        Ok(value.filter(is_exact))
     }
 
     /// The table without column `index`.
@@ -355,6 +392,26 @@ impl UniqueCheck<'_> {
         let (schema, stored) = (self.table.schema(), self.table.batches());
         key::conflicts(key, schema, written, stored, self.gone, self.table.pool())
     }
+}
+
+/// Puts a column of one value into each batch; batches of as many rows share it.
+fn put_everywhere(
+    batches: &mut [StoredBatch],
+    value: &Vector,
+    put: impl Fn(&StoredBatch, Vector) -> Result<StoredBatch>,
+) -> Result<()> {
+    let mut made: Option<Vector> = None;
+    for batch in batches {
+        check_cancelled()?;
+        let rows = batch.batch().rows();
+        let column = match made.take_if(|it| it.len() == rows) {
+            Some(column) => column,
+            None => Vector::repeat(value.clone(), rows).flatten()?,
+        };
+        *batch = put(batch, column.clone())?;
+        made = Some(column);
+    }
+    Ok(())
 }
 
 /// Sorts by row, and keeps the last of those for one.

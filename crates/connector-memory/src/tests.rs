@@ -6,7 +6,7 @@ use volley_connector::{
 use volley_error::{ErrorKind, Result};
 use volley_memory::{CancellationToken, Pool, with_cancellation};
 use volley_types::{Field, Schema, Type, Value};
-use volley_vector::{Batch, Vector};
+use volley_vector::{Batch, Rows, Vector};
 
 fn batch(values: &[Option<i64>]) -> Batch {
     let values: Vec<_> = values.iter().map(|it| it.map_or(Value::Null, Value::BigInt)).collect();
@@ -283,4 +283,62 @@ fn a_change_keeps_the_summaries_of_what_it_does_not_change() {
     assert_eq!(known_summaries(&added), vec![vec![true, true, false]; 4]);
     assert_eq!(added.statistics().unwrap().columns[2].min, Some(Value::BigInt(5)));
     assert_eq!(known_summaries(&added.drop_column(0)), vec![vec![true, true]; 4]);
+}
+
+/// A value for each row that is left, from batches of these values: as they come, or flat.
+fn values_for(
+    table: &MemoryTable,
+    value: &Value,
+    is_flat: &dyn Fn(usize) -> bool,
+) -> Vec<RowUpdates> {
+    let update = |(index, batch): (usize, &StoredBatch)| {
+        let live = batch.live().cloned().unwrap_or_else(|| Rows::all(batch.batch().rows()));
+        let ids: Vec<i64> =
+            live.to_indices().into_iter().map(|it| row_id(index, it as usize)).collect();
+        let column = Vector::constant(Type::Integer, value, ids.len());
+        let column = if is_flat(index) { column.flatten().unwrap() } else { column };
+        RowUpdates { values: Batch::new(vec![column], ids.len()), ids }
+    };
+    table.batches().iter().enumerate().map(update).collect()
+}
+
+#[test]
+fn a_column_of_one_value_is_made_once() {
+    let pool = Pool::root("test", None);
+    let whole = ordered_table(&pool);
+    let deleted = RowChanges {
+        deleted: vec![row_id(0, 3), row_id(2, 0), row_id(2, 99)],
+        ..RowChanges::default()
+    };
+    let holes = whole.change(deleted).unwrap().0;
+    for table in [&whole, &holes] {
+        for value in [Value::Integer(5), Value::Null] {
+            let add = |updates: &[RowUpdates]| {
+                let field = Field::new("z", Type::Integer);
+                table.add_column(field, ColumnDefinition::default(), updates).unwrap()
+            };
+            let rows = |table: &MemoryTable| {
+                let columns =
+                    |it: &Batch| it.columns().iter().map(|it| it.to_values().unwrap()).collect();
+                table.all_rows().iter().map(columns).collect::<Vec<Vec<Vec<Value>>>>()
+            };
+            let start = |table: &MemoryTable, batch: usize| {
+                let column = table.batches()[batch].batch().column(2);
+                column.flat_values().unwrap().native::<i32>().unwrap().as_ptr()
+            };
+            let (fast, plain) = (
+                add(&values_for(table, &value, &|_| false)),
+                add(&values_for(table, &value, &|index| index == 1)),
+            );
+            assert_eq!(rows(&fast), rows(&plain));
+            assert_eq!(start(&fast, 0), start(&fast, 3), "batches share the column");
+            assert_ne!(start(&plain, 0), start(&plain, 3));
+            let statistics = [&fast, &plain].map(|it| it.statistics().unwrap().columns[2].clone());
+            assert_eq!(format!("{:?}", statistics[0]), format!("{:?}", statistics[1]));
+        }
+    }
+    // Rows without a value.
+    let some = values_for(&whole, &Value::Integer(5), &|_| false);
+    let field = Field::new("z", Type::Integer);
+    assert!(whole.add_column(field, ColumnDefinition::default(), &some[1..]).is_err());
 }

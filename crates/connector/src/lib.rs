@@ -69,7 +69,7 @@ pub use sink::{BatchIndex, RowEncoder, RowSink, SinkFactory, SinkRegistry, Table
 pub use source::{Scan, ScanMetrics, Source, SourceStep};
 pub use split::{ListedSplits, Split, SplitReader, SplitSource, SplitStep, SplitWriter};
 pub use statistics::{ColumnStatistics, TableStatistics};
-pub use table::{ScanRequest, Table, TableProvider};
+pub use table::{ColumnField, ScanRequest, Table, TableProvider};
 pub use table_function::{TableArgument, TableArguments, TableCall, TableFunction};
 pub use table_option::TableOption;
 pub use write_lock::{WriteGuard, WriteLock};

@@ -10,7 +10,7 @@ use volley_expression::{
 use volley_function::{QueryConstants, Registry};
 use volley_memory::Pool;
 use volley_plan::TableHandle;
-use volley_types::Schema;
+use volley_types::{Field, Schema};
 use volley_vector::Batch;
 
 /// A table as of one moment: its files or rows do not change while somebody holds it.
@@ -20,6 +20,12 @@ pub trait Table: Send + Sync + fmt::Debug {
 
     /// Its columns.
     fn schema(&self) -> &Schema;
+
+    /// Fields of its columns that a scan reads as columns of their own, without the rest of the
+    /// column. Their positions are those behind the columns, also in statistics.
+    fn fields(&self) -> &[ColumnField] {
+        &[]
+    }
 
     /// What is known of its contents, for the optimizer; computed on first use.
     ///
@@ -62,10 +68,22 @@ pub trait Table: Send + Sync + fmt::Debug {
     }
 }
 
+/// A field of a column of rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnField {
+    /// The column, by position in the table.
+    pub column: usize,
+    /// The position of the field in the column's row, of the field of that in its row, and so on.
+    pub path: Vec<usize>,
+    /// Its name, for people, and its type.
+    pub field: Field,
+}
+
 /// What to read.
 #[derive(Clone)]
 pub struct ScanRequest {
-    /// The columns to put out, by position in the table.
+    /// The columns to put out, by position in the table; those behind its columns are
+    /// [fields](Table::fields).
     pub columns: Vec<usize>,
     /// Conjuncts over the table's columns. The source applies all of them: a row that it puts out
     /// satisfies every one.

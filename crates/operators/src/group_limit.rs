@@ -1,9 +1,12 @@
-//! Keeps a range of rows of each group of adjacent rows.
+//! Keeps a range of rows of each group of adjacent rows. Of groups of which the first row is kept,
+//! others are dropped before they are sorted (see `first_rows`).
 
+mod first_rows;
 mod lower;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use first_rows::{FirstRowSorts, FirstRows, find};
 pub(crate) use lower::lower;
 
 use volley_error::Result;

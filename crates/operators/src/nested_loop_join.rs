@@ -38,6 +38,7 @@ use blocks::BuildSide;
 pub(crate) use condition::Condition;
 use lookup::AsofSpec;
 
+pub(crate) use lookup::ordered_integers;
 pub(crate) use lower::{lower, lower_asof};
 use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 use volley_memory::{Pool, Reservation};

@@ -14,8 +14,9 @@
 //! Nothing of an iteration is left for the next one but its rows, the rows that are kept, the
 //! tables of joins whose build side is kept, and what expressions were compiled to. An iteration of
 //! few rows runs with one driver per pipeline, on the thread that began it: to wake another one
-//! would take longer.
+//! would take longer. If it only filters and computes, it runs without pipelines (see `direct`).
 
+mod direct;
 mod lower;
 mod operator;
 mod seen;

@@ -76,6 +76,7 @@ pub fn register(registry: &mut LoweringRegistry) -> Result<()> {
     registry.skip_input("NestedMap", sub::skipped_input)?;
     registry.before_plan(dynamic_filters::find);
     registry.before_plan(row_order::find);
+    registry.before_plan(group_limit::find);
     registry.set_costs(COSTS);
     Ok(())
 }

@@ -22,6 +22,7 @@ mod limits;
 mod window_limits;
 mod drop_empty;
 mod distinct;
+mod scan_fields;
 mod answer_from_statistics;
 mod share_subplans;
 mod cascade_sets;
@@ -127,6 +128,11 @@ pub(crate) const SEQUENCE: &[Rule] = &[
         name: "drop_distinct",
         description: "drops DISTINCT of distinct rows and constant keys of groups",
         apply: distinct::drop_distinct,
+    },
+    Rule {
+        name: "scan_fields",
+        description: "reads fields of rows as columns, without the rest of the rows",
+        apply: scan_fields::scan_fields,
     },
     Rule {
         name: "answer_from_statistics",

@@ -3,8 +3,8 @@
 use crate::{OptimizerContext, lower, optimize};
 use std::sync::Arc;
 use volley_connector::{
-    ColumnStatistics, KeyDefinition, Scan, ScanRequest, StoredTable, Table, TableDefinition,
-    TableStatistics,
+    ColumnField, ColumnStatistics, KeyDefinition, Scan, ScanRequest, StoredTable, Table,
+    TableDefinition, TableStatistics,
 };
 use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
@@ -18,6 +18,7 @@ use volley_types::{Field, Schema, Type, Value};
 struct TestTable {
     name: String,
     schema: Schema,
+    fields: Vec<ColumnField>,
     definition: Arc<TableDefinition>,
     statistics: Arc<TableStatistics>,
 }
@@ -29,6 +30,10 @@ impl Table for TestTable {
 
     fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    fn fields(&self) -> &[ColumnField] {
+        &self.fields
     }
 
     fn statistics(&self) -> Result<Arc<TableStatistics>> {
@@ -51,6 +56,7 @@ t 1000: a integer 1 100, b integer 1 1000, c varchar, d double
 s 100000: a integer 1 100, b integer 1 1000, c varchar, d double
 u 50: a integer 1 50, e integer 1 50
 k 1000: id integer 1 1000 key, name varchar, g integer 1 10
+p 1000: id bigint 1 1000, at place, l bigint
 region 5: r_regionkey integer 0 4, r_name varchar, r_comment varchar
 nation 25: n_nationkey integer 0 24, n_name varchar, n_regionkey integer 0 4, n_comment varchar
 supplier 10000: s_suppkey bigint 1 10000, s_name varchar, s_address varchar, \
@@ -100,6 +106,12 @@ fn table(line: &str) -> TestTable {
             "double" => Type::Double,
             "decimal" => Type::decimal(15, 2),
             "date" => Type::Date,
+            "place" => {
+                let inner = [("name", Type::Varchar), ("z", Type::Double)];
+                let inner = inner.map(|it| Field::new(it.0, it.1)).to_vec();
+                let fields = [("x", Type::Integer), ("inner", Type::row(inner))];
+                Type::row(fields.map(|it| Field::new(it.0, it.1)).to_vec())
+            }
             _ => Type::Varchar,
         };
         let bound = |at: usize| {
@@ -124,10 +136,27 @@ fn table(line: &str) -> TestTable {
     let statistics = TableStatistics { rows: Some(rows), columns: statistics, is_exact: false };
     TestTable {
         name: name.to_owned(),
+        fields: fields.iter().enumerate().flat_map(|it| leaves(it.0, Vec::new(), it.1)).collect(),
         schema: Schema::new(fields),
         definition: Arc::new(definition),
         statistics: Arc::new(statistics),
     }
+}
+
+/// The fields of a column's rows that are no rows.
+fn leaves(column: usize, path: Vec<usize>, field: &Field) -> Vec<ColumnField> {
+    let Type::Row(fields) = &field.data_type else {
+        return match path.is_empty() {
+            true => Vec::new(),
+            false => vec![ColumnField { column, path, field: field.clone() }],
+        };
+    };
+    let below = |(at, inner): (usize, &Field)| {
+        let path = path.iter().copied().chain([at]).collect();
+        let inner = Field::new(format!("{}.{}", field.name, inner.name), inner.data_type.clone());
+        leaves(column, path, &inner)
+    };
+    fields.iter().enumerate().flat_map(below).collect()
 }
 
 impl TableResolver for TestCatalog {

@@ -27,7 +27,7 @@ impl ColumnReader {
     /// A reader of `node` in a row group of `rows` rows; `pages`: one per leaf, in order.
     pub fn new(node: &Node, mut pages: Vec<Pages>, rows: usize) -> Result<ColumnReader> {
         let kind = match (&node.kind, pages.len()) {
-            (NodeKind::Leaf(leaf), 1) if leaf.rep_max == 0 && leaf.def_max <= 1 => {
+            (NodeKind::Leaf(leaf), 1) if leaf.rep_max == 0 => {
                 Kind::Flat(FlatReader::new(pages.remove(0)))
             }
             _ => Kind::Nested(NestedReader::new(node.clone(), pages)),

@@ -5,7 +5,7 @@ use crate::{
     error::{corrupt, from_parquet},
     footer::check_schema,
     leaf::Leaf,
-    schema::{Node, NodeKind, read_schema},
+    schema::{Node, NodeKind, ParquetField, read_fields, read_schema},
 };
 use parquet::{
     basic::{ColumnOrder, Encoding},
@@ -43,6 +43,8 @@ struct Inner {
     file: Arc<dyn RandomAccessFile>,
     metadata: ParquetMetaData,
     schema: Schema,
+    fields: Vec<ParquetField>,
+    /// Of the columns, then of the fields.
     nodes: Vec<Node>,
 }
 
@@ -80,12 +82,14 @@ impl ParquetFile {
     ) -> Result<ParquetFile> {
         let metadata = read_footer(&*file, charge)?.metadata;
         let descriptor = metadata.file_metadata().schema_descr();
-        let (schema, nodes) = read_schema(descriptor, options)?;
+        let (schema, mut nodes) = read_schema(descriptor, options)?;
+        let (fields, field_nodes) = read_fields(&schema, &nodes);
+        nodes.extend(field_nodes);
         for (group, row_group) in metadata.row_groups().iter().enumerate() {
             check_row_group(row_group, descriptor.num_columns(), file.size_bytes())
                 .map_err(|it| it.at("row group", group))?;
         }
-        Ok(ParquetFile(Arc::new(Inner { file, metadata, schema, nodes })))
+        Ok(ParquetFile(Arc::new(Inner { file, metadata, schema, fields, nodes })))
     }
 
     /// The file.
@@ -101,6 +105,19 @@ impl ParquetFile {
     /// Its columns.
     pub fn schema(&self) -> &Schema {
         &self.0.schema
+    }
+
+    /// The fields of its columns that can be read as columns; their positions are those behind the
+    /// columns.
+    pub fn fields(&self) -> &[ParquetField] {
+        &self.0.fields
+    }
+
+    /// The name of a column, or of a field by its position behind them.
+    pub(crate) fn name(&self, column: usize) -> &str {
+        let columns = &self.0.schema.fields;
+        let field = || self.0.fields.get(column.checked_sub(columns.len())?).map(|it| &it.field);
+        columns.get(column).or_else(field).map_or("", |it| &it.name)
     }
 
     /// The number of row groups.
@@ -159,12 +176,18 @@ impl ParquetFile {
     }
 
     /// About how many distinct values a column has in a row group: from the size of the dictionary
-    /// when all pages use it, else about one per row. `None` for nested columns and without
-    /// dictionaries.
+    /// when all pages use it, else about one per row, also for texts without a dictionary when
+    /// other columns have one. `None` for nested columns and for others without dictionaries.
     pub fn distinct_estimate(&self, group: usize, column: usize) -> Option<u64> {
         let NodeKind::Leaf(leaf) = &self.0.nodes.get(column)?.kind else { return None };
         let chunk = self.chunk(group, leaf).ok()?;
-        let dictionary = chunk.dictionary_page_offset().filter(|it| *it > 0)?;
+        let Some(dictionary) = dictionary_offset(chunk) else {
+            // The writer gives up dictionaries where few values repeat.
+            let mut others = self.group(group).ok()?.columns().iter();
+            let is_text = leaf.fixed_bytes().is_none();
+            let uses_dictionaries = is_text && others.any(|it| dictionary_offset(it).is_some());
+            return uses_dictionaries.then(|| self.rows(group) as u64);
+        };
         let stored = u64::try_from(chunk.data_page_offset().checked_sub(dictionary)?).ok()?;
         let rows = self.rows(group) as u64;
         let is_coded = |it: &Encoding| {
@@ -202,6 +225,10 @@ impl ParquetFile {
         let group = self.0.metadata.row_groups().get(group);
         group.ok_or_else(|| Error::internal("no such row group"))
     }
+}
+
+fn dictionary_offset(chunk: &ColumnChunkMetaData) -> Option<i64> {
+    chunk.dictionary_page_offset().filter(|it| *it > 0)
 }
 
 /// Whether the message names the file already.

@@ -1,4 +1,4 @@
-//! Reads a column without nesting: one value or null per row.
+//! Reads a column without lists: one value or null per row, also where rows are around it.
 
 use crate::{
     accumulator::{Accumulator, empty_values},
@@ -23,6 +23,8 @@ pub(crate) struct FlatReader {
 struct FlatPage {
     rows_left: usize,
     defs: Option<Levels>,
+    /// The definition level of values; those of nulls are less.
+    def_max: u16,
     values: PageValues,
 }
 
@@ -125,7 +127,8 @@ fn load<'a>(page: &'a mut Option<FlatPage>, pages: &mut Pages) -> Result<&'a mut
             return Err(corrupt("page with more values than its row group has rows"));
         }
         let values = PageValues::new(pages, next.encoding, next.bytes, next.values)?;
-        *page = Some(FlatPage { rows_left: next.values, defs: next.defs, values });
+        let def_max = pages.leaf.def_max;
+        *page = Some(FlatPage { rows_left: next.values, defs: next.defs, def_max, values });
     }
     page.as_mut().ok_or_else(|| corrupt("column ends early"))
 }
@@ -140,7 +143,7 @@ impl FlatPage {
         self.rows_left -= rows;
         let start = validity.rows();
         let valid = match &mut self.defs {
-            Some(defs) => defs.read_valid(rows, validity)?,
+            Some(defs) => defs.read_valid(rows, self.def_max, validity)?,
             None => validity.append_valid(rows),
         };
         accumulator.append(&mut self.values, valid)?;
@@ -174,7 +177,7 @@ impl FlatPage {
         };
         let mut all = Validity::default();
         let valid = match &mut self.defs {
-            Some(defs) => defs.read_valid(rows, &mut all)?,
+            Some(defs) => defs.read_valid(rows, self.def_max, &mut all)?,
             None => rows,
         };
         if valid == rows {
@@ -203,7 +206,7 @@ impl FlatPage {
     fn skip(&mut self, rows: usize) -> Result<()> {
         self.rows_left -= rows;
         let valid = match &mut self.defs {
-            Some(defs) => defs.read_valid(rows, &mut Validity::default())?,
+            Some(defs) => defs.read_valid(rows, self.def_max, &mut Validity::default())?,
             None => rows,
         };
         self.values.skip(valid)

@@ -7,8 +7,12 @@
 
 use crate::{error::corrupt, validity::Validity};
 use bytes::Bytes;
+use std::ops::Range;
 use volley_error::Result;
 use volley_kernels::unpack::unpack_u32;
+
+/// Values that are compared at once.
+const COMPARED_MAX: usize = 1024;
 
 /// Reads a hybrid, forward only.
 #[derive(Clone, Debug)]
@@ -73,17 +77,25 @@ impl Hybrid {
         Ok(())
     }
 
-    /// Appends the next `count` values of one bit as validity; returns how many are valid.
-    pub fn read_valid(&mut self, mut count: usize, out: &mut Validity) -> Result<usize> {
+    /// Appends the next `count` values as validity: those equal to `max` are valid. Returns how
+    /// many are.
+    pub fn read_valid(&mut self, mut count: usize, max: u32, out: &mut Validity) -> Result<usize> {
         let mut valid = 0;
         while count > 0 {
-            let taken = self.available()?.min(count);
+            let mut taken = self.available()?.min(count);
             valid += match self.run {
-                Run::Repeat { value: 0, .. } => out.append_nulls(taken),
-                Run::Repeat { .. } => out.append_valid(taken),
+                Run::Repeat { value, .. } if value == max => out.append_valid(taken),
+                Run::Repeat { .. } => out.append_nulls(taken),
                 Run::Packed { start, next, .. } => {
                     let data = self.data.get(start..).unwrap_or_default();
-                    out.append_bits(data, next..next + taken)
+                    if self.width == 1 && max == 1 {
+                        out.append_bits(data, next..next + taken)
+                    } else {
+                        taken = taken.min(COMPARED_MAX);
+                        let mut bits = [0; COMPARED_MAX / 8];
+                        compare(data, self.width, next..next + taken, max, &mut bits);
+                        out.append_bits(&bits, 0..taken)
+                    }
                 }
             };
             self.advance(taken);
@@ -153,9 +165,62 @@ impl Hybrid {
     }
 }
 
+/// Sets the bits of those values at `range`, of `width` bits each, that equal `wanted`.
+fn compare(
+    data: &[u8],
+    width: usize,
+    range: Range<usize>,
+    wanted: u32,
+    bits: &mut [u8; COMPARED_MAX / 8],
+) {
+    let mut values = Vec::with_capacity(range.len());
+    unpack_u32(data, width, range.start, range.len(), &mut values);
+    for (byte, values) in bits.iter_mut().zip(values.chunks(8)) {
+        let bit = |byte: u8, (at, value): (usize, &u32)| byte | u8::from(*value == wanted) << at;
+        *byte = values.iter().enumerate().fold(0, bit);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_equal_the_greatest_are_valid() {
+        // 5 times 3, then two groups of 3 bits, then 9 times 2.
+        let data = [10, 3, 5, 0x88, 0xc6, 0xfa, 0x49, 0x92, 0x24, 18, 2];
+        let mut values = Vec::new();
+        Hybrid::new(Bytes::copy_from_slice(&data), 3).unwrap().read(30, &mut values).unwrap();
+        for max in 0..8 {
+            for step in 1..=30 {
+                let mut hybrid = Hybrid::new(Bytes::copy_from_slice(&data), 3).unwrap();
+                let (mut validity, mut valid) = (Validity::default(), 0);
+                while validity.rows() < 30 {
+                    let count = step.min(30 - validity.rows());
+                    valid += hybrid.read_valid(count, max, &mut validity).unwrap();
+                }
+                let expected: Vec<bool> = values.iter().map(|it| *it == max).collect();
+                let found: Vec<bool> = (0..30).map(|it| validity.is_valid(it)).collect();
+                assert_eq!(found, expected, "{max} by {step}");
+                assert_eq!(valid, expected.iter().filter(|it| **it).count());
+            }
+        }
+    }
+
+    #[test]
+    fn long_packed_runs_are_compared_in_pieces() {
+        // 300 groups of 8 values of 2 bits.
+        let mut data = vec![0b1101_1001, 0b100];
+        data.extend((0..600).map(|it: u32| (it * 37 % 251) as u8));
+        let mut values = Vec::new();
+        Hybrid::new(Bytes::copy_from_slice(&data), 2).unwrap().read(2400, &mut values).unwrap();
+        let mut validity = Validity::default();
+        let mut hybrid = Hybrid::new(Bytes::copy_from_slice(&data), 2).unwrap();
+        let valid = hybrid.read_valid(2400, 3, &mut validity).unwrap();
+        assert_eq!(valid, values.iter().filter(|it| **it == 3).count());
+        assert!((0..2400).all(|it| validity.is_valid(it) == (values[it] == 3)));
+        assert!(hybrid.read_valid(1, 3, &mut validity).is_err());
+    }
 
     #[test]
     fn runs_and_groups_are_read_in_any_portions() {

@@ -62,16 +62,18 @@ impl Levels {
         }
     }
 
-    /// Appends the next `count` levels of at most 1 as validity; returns how many are 1.
-    pub fn read_valid(&mut self, count: usize, out: &mut Validity) -> Result<usize> {
+    /// Appends the next `count` levels as validity: those equal to `max`, the greatest one, are
+    /// valid. Returns how many are.
+    pub fn read_valid(&mut self, count: usize, max: u16, out: &mut Validity) -> Result<usize> {
         match self {
-            Levels::Hybrid(hybrid) => hybrid.read_valid(count, out),
+            Levels::Hybrid(hybrid) => hybrid.read_valid(count, max.into(), out),
             Levels::Values(values) => {
                 let mut valid = 0;
                 for _ in 0..count {
                     let level = values.next().ok_or_else(|| corrupt("page ends early"))?;
-                    out.push(level != 0);
-                    valid += usize::from(level != 0);
+                    let is_valid = level == u32::from(max);
+                    out.push(is_valid);
+                    valid += usize::from(is_valid);
                 }
                 Ok(valid)
             }

@@ -52,4 +52,5 @@ mod tests;
 pub use file::{ParquetFile, ParquetReadOptions};
 pub use listing::Listing;
 pub use scan::RowGroupReader;
+pub use schema::ParquetField;
 pub use writer::{Compression, ParquetWriter};

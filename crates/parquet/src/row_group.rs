@@ -153,8 +153,8 @@ impl Group {
         let mut chunks = chunks.into_iter().enumerate();
         let column = |(column, use_before): (&usize, &Arc<Use>)| {
             check_cancelled()?;
-            let name = self.file.schema().fields.get(*column).map(|it| it.name.clone());
-            let place = (self.file.path().to_owned(), self.group, name.unwrap_or_default());
+            let name = self.file.name(*column).to_owned();
+            let place = (self.file.path().to_owned(), self.group, name);
             let node = self.file.node(*column)?;
             let mut pages = Vec::new();
             for leaf in node.leaves() {

@@ -51,6 +51,47 @@ impl Node {
     }
 }
 
+/// A field of a column of rows that can be read as a column of its own: it is no row and in no
+/// list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ParquetField {
+    /// The column, by position in the file.
+    pub column: usize,
+    /// The position of the field in the column's row, of the field of that in its row, and so on.
+    pub path: Vec<usize>,
+    /// The names from the column on, with dots between them, and the type.
+    pub field: Field,
+}
+
+/// How many fields of a file can be read as columns.
+const FIELDS_MAX: usize = 1000;
+
+/// The fields of rows that can be read as columns, in the order of the file, and how to read them.
+pub(crate) fn read_fields(schema: &Schema, columns: &[Node]) -> (Vec<ParquetField>, Vec<Node>) {
+    let (mut fields, mut nodes) = (Vec::new(), Vec::new());
+    for (column, (of, node)) in schema.fields.iter().zip(columns).enumerate() {
+        let mut rest = vec![(Vec::new(), of.name.clone(), node)];
+        while let Some((path, name, node)) = rest.pop() {
+            match (&node.kind, &node.data_type) {
+                (NodeKind::Row(children), Type::Row(own)) => {
+                    let children = children.iter().zip(own.iter()).enumerate().rev();
+                    rest.extend(children.map(|(at, (node, own))| {
+                        let path = path.iter().copied().chain([at]).collect();
+                        (path, format!("{name}.{}", own.name), node)
+                    }));
+                }
+                (NodeKind::Leaf(_), _) if !path.is_empty() && fields.len() < FIELDS_MAX => {
+                    let field = Field::new(name, node.data_type.clone());
+                    fields.push(ParquetField { column, path, field });
+                    nodes.push(node.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+    (fields, nodes)
+}
+
 /// The columns of a file.
 pub(crate) fn read_schema(
     descriptor: &SchemaDescriptor,

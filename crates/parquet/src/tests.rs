@@ -21,6 +21,7 @@ use volley_vector::{Batch, arrow::batch_from_arrow, random::Generator};
 mod bloom;
 mod damage;
 mod dictionaries;
+mod fields;
 mod foreign;
 mod looking_again;
 mod maker;

@@ -21,6 +21,7 @@ mod tree;
 mod tests;
 
 pub(super) use build::LookupBuilder;
+pub(crate) use keys::ordered_integers;
 
 use groups::Groups;
 use keys::SortedKeys;

@@ -1,6 +1,10 @@
 //! OrderBy: every driver sorts its rows, one merges them.
 
-use crate::{order_by::OrderBy, registration::wrong_node};
+use crate::{
+    group_limit::{FirstRowSorts, FirstRows},
+    order_by::OrderBy,
+    registration::wrong_node,
+};
 use volley_error::Result;
 use volley_exec::{Inputs, Lowering, PipelineBuilder};
 use volley_plan::{PlanNode, SortKey};
@@ -12,7 +16,10 @@ pub(crate) fn lower(
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
     let PlanNode::OrderBy(node) = node else { return Err(wrong_node()) };
-    let input = inputs.take()?;
+    let mut input = inputs.take()?;
+    if let Some(of) = FirstRowSorts::of_node(cx) {
+        cx.add(&mut input, "first rows", move |cx| Ok(Box::new(FirstRows::new(of, cx))));
+    }
     let types: Vec<_> = node.input.schema().types().cloned().collect();
     Ok(sort(input, &types, &node.keys, cx))
 }

@@ -1,7 +1,7 @@
 //! RecursiveUnion: the anchor and what is kept are pipelines of the task; the step is lowered again
 //! in every iteration (see [`crate::recursion`]).
 
-use super::{Recursion, RecursionHelper, RecursiveUnion};
+use super::{Recursion, RecursionHelper, RecursiveUnion, direct::DirectStep};
 use crate::{
     registration::wrong_node,
     spool::{SpoolSink, spool},
@@ -55,10 +55,11 @@ pub(crate) fn lower(
         });
         cx.seal(helper);
     }
-    let mut first = Some(first);
+    let (mut first, step) = (Some(first), DirectStep::of(node));
     Ok(cx.source("recursive union", 1, move |cx| {
         let first = first.take().ok_or_else(|| Error::internal("a recursion with two drivers"))?;
-        Ok(Box::new(RecursiveUnion::new(Arc::clone(&recursion), first, &cx.metrics)))
+        let direct = step.as_ref().map(|it| it.compile(cx)).transpose()?;
+        Ok(Box::new(RecursiveUnion::new(Arc::clone(&recursion), first, direct, &cx.metrics)))
     }))
 }
 

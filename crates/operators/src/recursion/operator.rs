@@ -1,6 +1,11 @@
 //! The operators of a recursion.
 
-use super::{Generation, Recursion, lock, settle::Settling};
+use super::{
+    Generation, Recursion,
+    direct::{DIRECT_ITERATIONS, DirectRun},
+    lock,
+    settle::Settling,
+};
 use std::{
     sync::{Arc, atomic::Ordering},
     task::Poll,
@@ -22,6 +27,8 @@ pub struct RecursiveUnion {
     phase: Phase,
     /// How long the last iteration took.
     took: Duration,
+    /// Runs iterations of few rows, if the step only filters and computes.
+    direct: Option<DirectRun>,
     metrics: Arc<OperatorMetrics>,
 }
 
@@ -44,6 +51,7 @@ impl RecursiveUnion {
     pub(crate) fn new(
         recursion: Arc<Recursion>,
         anchor: Generation,
+        direct: Option<DirectRun>,
         metrics: &Arc<OperatorMetrics>,
     ) -> RecursiveUnion {
         let phase = if recursion.seen.is_some() { Phase::Anchor } else { Phase::Emit };
@@ -52,6 +60,7 @@ impl RecursiveUnion {
             current: anchor,
             phase,
             took: Duration::ZERO,
+            direct,
             metrics: Arc::clone(metrics),
         }
     }
@@ -78,6 +87,14 @@ impl RecursiveUnion {
             return Ok(Step::Finished);
         }
         self.metrics.add(ITERATIONS, 1);
+        if let Some(direct) = &mut self.direct
+            && let Some(next) = direct.iterate(&self.recursion, &self.current)?
+        {
+            self.metrics.add(DIRECT_ITERATIONS, 1);
+            self.current = next;
+            self.phase = Phase::Emit;
+            return Ok(Step::Yield);
+        }
         let since = Instant::now();
         let (next, run) = self.recursion.iterate(&self.current, self.took)?;
         self.phase = Phase::Run { next, run, since };

@@ -1,5 +1,8 @@
-use crate::test_kit::{A, Manners, SETUPS, TestTables, registry, run, run_limited};
+use crate::test_kit::{
+    A, Manners, SETUPS, Setup, TestTables, config, drain, drop_whole, registry, run, run_limited,
+};
 use std::{collections::BTreeSet, sync::Arc};
+use volley_exec::{Executor, Task};
 use volley_plan::{
     HashJoinNode, JoinKind, KeptRows, PlanBuilder, PlanNode, PlanNodeId, RecursiveUnionNode,
     WorkingTableNode,
@@ -111,6 +114,90 @@ fn rows_that_came_before_are_found_on_disk() {
     let run = run_limited(&plan, &tables, SETUPS[2], Some(10 << 20), None);
     assert!(sorted(run.rows.unwrap()) == all);
     assert!(run.spilled_bytes > 0 && whole.spilled_bytes == 0);
+}
+
+/// Counts from each row of `starts` up to `end`, by a step that filters and computes.
+#[derive(Clone, Copy)]
+enum Counting {
+    /// One filter and one projection.
+    Direct,
+    /// The twin: with a second projection above.
+    Lowered,
+}
+
+fn count(tables: &TestTables, end: i64, counting: Counting) -> PlanBuilder {
+    let anchor = tables.scan("starts").build().unwrap();
+    let working = PlanNode::WorkingTable(WorkingTableNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        id: 0,
+        name: "t".to_owned(),
+        schema: anchor.schema().clone(),
+    });
+    let step = PlanBuilder::from_plan(&registry(), Arc::new(working))
+        .filter(|c| c.call("lt", [c.column("a")?, c.integer(end)]))
+        .project(|c| Ok(vec![("a", c.call("plus", [c.column("a")?, c.integer(1)])?)]));
+    let step = match counting {
+        Counting::Direct => step,
+        Counting::Lowered => step.project(|c| Ok(vec![("a", c.column("a")?)])),
+    };
+    let node = RecursiveUnionNode {
+        node_id: PlanNodeId::UNASSIGNED,
+        id: 0,
+        schema: anchor.schema().clone(),
+        anchor,
+        step: step.build().unwrap(),
+        kept: Vec::new(),
+        distinct: false,
+    };
+    PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::RecursiveUnion(node)))
+}
+
+/// How many iterations ran without lowering.
+fn direct_iterations(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> u64 {
+    let executor = Executor::new(setup.threads).unwrap();
+    let task = Task::start(config(plan.build().unwrap(), tables, setup), &executor).unwrap();
+    let rows = drain(&task);
+    let statistics = task.statistics();
+    let operators = statistics.nodes.iter().flat_map(|it| &it.operators);
+    let counted = operators.map(|it| it.counted("direct iterations")).sum();
+    rows.unwrap();
+    drop_whole(task, executor);
+    counted
+}
+
+#[test]
+fn steps_that_filter_and_compute_run_without_lowering() {
+    let many: Vec<i64> = (0..1100).collect();
+    for manners in [Manners::Flat, Manners::Lazy] {
+        for (starts, end) in [(&[0][..], 20), (&[], 9), (&[9], 9), (&[1, 5, 5, -3], 8), (&many, 10)]
+        {
+            let columns = [("a", Type::BigInt)];
+            let rows = integers(starts.iter().copied());
+            let tables = TestTables::default().with("starts", &columns, rows, manners);
+            let expected: Vec<i64> = starts.iter().flat_map(|it| *it..=end.max(*it)).collect();
+            let expected = sorted(integers(expected));
+            for setup in SETUPS {
+                for counting in [Counting::Direct, Counting::Lowered] {
+                    let rows = run(count(&tables, end, counting), &tables, setup);
+                    assert_eq!(sorted(rows.unwrap()), expected, "{manners:?} {setup:?} {end}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_iterations_of_few_rows_run_without_lowering() {
+    let few = TestTables::default().with("starts", &A, integers([0, 3]), Manners::Flat);
+    let many = TestTables::default().with("starts", &A, integers(0..1100), Manners::Flat);
+    for setup in SETUPS {
+        let direct =
+            |tables, end, counting| direct_iterations(count(tables, end, counting), tables, setup);
+        assert_eq!(direct(&few, 50, Counting::Direct), 51, "{setup:?}");
+        assert_eq!(direct(&few, 50, Counting::Lowered), 0, "{setup:?}");
+        // The first iteration is over more than 1,024 rows.
+        assert_eq!(direct(&many, 30, Counting::Direct), 30, "{setup:?}");
+    }
 }
 
 #[test]

@@ -7,12 +7,12 @@ use crate::{
     table_scan::{SplitOrigin, SplitQueue, TableScan},
 };
 use std::sync::Arc;
-use volley_connector::ScanRequest;
+use volley_connector::{ScanRequest, Table};
 use volley_error::{Error, Result};
 use volley_exec::{Inputs, Lowering, PipelineBuilder, SourceOrder, SplitReceiver};
 use volley_expression::filter::ColumnFilter;
 use volley_plan::{PlanNode, TableScanNode};
-use volley_types::{Schema, Type};
+use volley_types::Type;
 
 pub(crate) fn lower(
     node: &PlanNode,
@@ -23,7 +23,7 @@ pub(crate) fn lower(
     let task = Arc::clone(cx.task());
     let pool = cx.pool("table scan");
     let table = task.tables.table(&node.table)?;
-    check(node, table.schema())?;
+    check(node, &*table)?;
     let made = cx.state::<DynamicFilters>();
     let (filters, bounds) = (made.of_joins(node), made.bounds(node));
     let joins = filters.iter().map(|(column, it)| (*column, Arc::clone(&it.filter)));
@@ -55,9 +55,10 @@ pub(crate) fn lower(
     Ok(pipeline)
 }
 
-/// Checks that the table has the columns that the node reads.
-fn check(node: &TableScanNode, table: &Schema) -> Result<()> {
-    let types: Vec<Type> = table.types().cloned().collect();
+/// Checks that the table has the columns and fields that the node reads.
+fn check(node: &TableScanNode, table: &dyn Table) -> Result<()> {
+    let fields = table.fields().iter().map(|it| &it.field.data_type);
+    let types: Vec<Type> = table.schema().types().chain(fields).cloned().collect();
     for (column, field) in node.columns.iter().zip(&node.schema.fields) {
         if types.get(*column) != Some(&field.data_type) {
             let message =

@@ -99,15 +99,19 @@ impl Lowering<'_> {
         used.extend(keys);
         let (input, order) = self.sort_input(input, order, &used)?;
         let keys: Vec<usize> = keys.iter().map(|it| input.position(*it)).collect::<Result<_>>()?;
-        let by_group = keys.iter().map(|column| volley_plan::SortKey {
-            column: *column,
-            descending: false,
-            nulls_first: false,
+        let by_group = keys.iter().map(|column| {
+            let in_order = order.iter().find(|it| it.column == *column);
+            in_order.copied().unwrap_or(volley_plan::SortKey {
+                column: *column,
+                descending: false,
+                nulls_first: false,
+            })
         });
+        let in_group = order.iter().filter(|it| !keys.contains(&it.column)).copied();
         let sorted = OrderByNode {
             node_id: PlanNodeId::UNASSIGNED,
             input: input.node,
-            keys: by_group.chain(order).collect(),
+            keys: by_group.chain(in_group).collect(),
         };
         let node = PlanNode::GroupLimit(GroupLimitNode {
             node_id: PlanNodeId::UNASSIGNED,

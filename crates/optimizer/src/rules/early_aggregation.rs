@@ -23,8 +23,8 @@
 //! ignore it: every argument is null if the columns of `R` are.
 //!
 //! Of the relations that may be aggregated together, those are chosen that leave the fewest groups
-//! per row: the ones with the arguments, and up to [`ADDED_MAX`] more. Grouping sets above the
-//! joins stay there.
+//! per row: the one with the arguments, or any if rows are counted, and up to [`ADDED_MAX`] more.
+//! Grouping sets above the joins stay there.
 //!
 //! Counts are sums of type HUGEINT, cast back; partial sums of numbers of up to 19 digits fit the
 //! type that they have, however many rows there are. Not rewritten:
@@ -32,7 +32,7 @@
 //!   DOUBLE, which would be rounded in another order;
 //! - DISTINCT, FILTER and orders;
 //! - expressions that may fail for a row that the join would drop, and volatile expressions;
-//! - aggregates without keys.
+//! - aggregates without keys, with an outer join.
 
 mod split;
 
@@ -56,6 +56,10 @@ const KEPT_SHARE_MIN: f64 = 0.5;
 /// There are at least this many groups after the join for each before it: grouping rows by few keys
 /// costs less than by many, and so does probing a join.
 const GROUPS_SHARE_MIN: f64 = 0.5;
+
+/// A join that makes this many rows of each row of its largest input is worth it, however few
+/// groups there are after it.
+const MULTIPLIED_MIN: f64 = 3.0;
 
 /// Aggregates before joins where it pays.
 pub(super) fn aggregate_early(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
@@ -108,7 +112,7 @@ fn rewritten(plan: &Plan, ctx: &OptimizerContext<'_>, estimator: &mut Estimator)
         Plan::GroupId { input, keys, present, .. } => (&**input, keys, present.as_ref()),
         joins => (joins, keys, None),
     };
-    if keys.is_empty() || aggregates.is_empty() || !reaches_join(joins) {
+    if aggregates.is_empty() || !reaches_join(joins) {
         return None;
     }
     let block = Block::of(joins, ctx);
@@ -148,17 +152,18 @@ impl Aggregation<'_> {
         {
             // Below grouping sets, rows without a partner would need a mark of their own.
             let is_one_list = !matches!(self.plan.inputs().first(), Some(Plan::GroupId { .. }));
-            let join = block.relations.pop().filter(|_| is_one_list)?;
+            // Sums of counts are null where there are none.
+            let has_keys = !self.keys.is_empty();
+            let join = block.relations.pop().filter(|_| is_one_list && has_keys)?;
             let is_alone = block.conjuncts.is_empty();
             let sides = is_alone.then(|| Sides::of_outer(join, ctx, estimator)).flatten()?;
             let (groups, share) = self.groups_of(&sides, ctx, estimator)?;
             return share.is_finite().then_some((sides, groups));
         }
-        let mut chosen = self.argument_relations(&block)?;
+        let mut candidates = self.first_relations(&block);
         let pairs = rows_of_joins(self.joins, ctx, estimator);
         let searches = block.relations.len() <= RELATIONS_MAX && pairs >= SEARCHED_ROWS_MIN;
         let mut best: Option<(f64, Sides, Vec<Column>)> = None;
-        let mut candidates = vec![chosen.clone()];
         for _ in 0..=(if searches { ADDED_MAX } else { 0 }) {
             let mut next: Option<(f64, Vec<usize>)> = None;
             for candidate in std::mem::take(&mut candidates) {
@@ -178,23 +183,27 @@ impl Aggregation<'_> {
                 }
             }
             let Some((_, candidate)) = next else { break };
-            chosen = candidate;
-            candidates = neighbors(&block, &chosen);
+            candidates = neighbors(&block, &candidate);
         }
         best.map(|(_, sides, groups)| (sides, groups))
     }
 
-    /// The relations that have all columns of the calls; that of `count(*)` alone cannot be told.
-    fn argument_relations(&self, block: &Block) -> Option<Vec<usize>> {
+    /// The relation that has all columns of the calls; each one, if calls only count rows.
+    fn first_relations(&self, block: &Block) -> Vec<Vec<usize>> {
         let mut used = ColumnSet::new();
         self.calls.iter().flat_map(|it| it.1.exprs()).for_each(|it| collect_used(it, &mut used));
+        let relations = block.relations.iter().enumerate();
+        if self.calls.iter().all(|it| it.1.args.is_empty()) {
+            let all = relations.map(|it| vec![it.0]);
+            return if all.len() <= RELATIONS_MAX { all.collect() } else { Vec::new() };
+        }
         let has_some = |it: &Plan| !used.is_disjoint(&output_set(it));
-        let all: Vec<usize> =
-            (0..block.relations.len()).filter(|it| has_some(&block.relations[*it])).collect();
+        let all: Vec<usize> = relations.filter(|it| has_some(it.1)).map(|it| it.0).collect();
         // Several may be connected by no condition.
-        (all.len() == 1).then_some(all)
+        if all.len() == 1 { vec![all] } else { Vec::new() }
     }
 }
+
 fn reaches_join(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { input, .. } | Plan::Project { input, .. } => reaches_join(input),
@@ -313,9 +322,11 @@ impl Aggregation<'_> {
         let grouped = Plan::Aggregate { input, keys, aggregates: Vec::new() };
         let rows = estimator.estimate(&sides.aggregated).rows;
         let groups = estimator.estimate(&grouped).rows;
+        let most = sides.others.iter().map(|it| estimator.estimate(it).rows).fold(rows, f64::max);
+        let multiplies = sides.pairs >= most * MULTIPLIED_MIN;
         let pays = rows >= groups * GROUP_ROWS_MIN
             && sides.pairs >= rows * KEPT_SHARE_MIN
-            && estimator.estimate(self.plan).rows >= groups * GROUPS_SHARE_MIN;
+            && (multiplies || estimator.estimate(self.plan).rows >= groups * GROUPS_SHARE_MIN);
         Some((columns, if pays { groups / rows.max(1.0) } else { f64::INFINITY }))
     }
 

@@ -177,17 +177,7 @@ pub(super) fn narrow(estimate: &mut Estimate, conjunct: &Expr) {
         }
         return;
     }
-    let limit = match &conjunct.kind {
-        ExprKind::Special { form: SpecialForm::In, args } => {
-            args.first().and_then(as_column).map(|id| (id, args.len().saturating_sub(1) as f64))
-        }
-        _ => binary_call(conjunct, "eq").and_then(|(a, b)| match (as_column(a), as_column(b)) {
-            (Some(id), None) if as_constant(b).is_some() => Some((id, 1.0)),
-            (None, Some(id)) if as_constant(a).is_some() => Some((id, 1.0)),
-            _ => None,
-        }),
-    };
-    if let Some((id, values)) = limit
+    if let Some((id, values)) = listed_values(conjunct)
         && let Some(column) = estimate.columns.get_mut(&id)
     {
         column.nulls = 0.0;
@@ -199,6 +189,30 @@ pub(super) fn narrow(estimate: &mut Estimate, conjunct: &Expr) {
         && let Some(column) = estimate.columns.get_mut(id)
     {
         column.nulls = 0.0;
+    }
+}
+
+/// The column that a conjunct compares with constants, and how many values of it satisfy it.
+fn listed_values(conjunct: &Expr) -> Option<(ColumnId, f64)> {
+    match &conjunct.kind {
+        ExprKind::Special { form: SpecialForm::In, args } => {
+            let id = args.first().and_then(as_column)?;
+            Some((id, args.len().saturating_sub(1) as f64))
+        }
+        ExprKind::Special { form: SpecialForm::Or, args } => {
+            let mut terms = args.iter().map(listed_values);
+            let (id, first) = terms.next()??;
+            let others = terms.map(|it| it.filter(|it| it.0 == id).map(|it| it.1));
+            Some((id, first + others.sum::<Option<f64>>()?))
+        }
+        _ => {
+            let (a, b) = binary_call(conjunct, "eq")?;
+            match (as_column(a), as_column(b)) {
+                (Some(id), None) if as_constant(b).is_some() => Some((id, 1.0)),
+                (None, Some(id)) if as_constant(a).is_some() => Some((id, 1.0)),
+                _ => None,
+            }
+        }
     }
 }
 

@@ -127,6 +127,38 @@ fn it_must_pay() {
 }
 
 #[test]
+fn counts_of_joins_that_multiply_rows_are_early() {
+    // Each of 100,000 rows has 1,000 partners, of 1,000 keys.
+    super::check(
+        "select count(*), count(s.c) from s join t on s.a = t.a join u on t.a = u.a",
+        expect_test::expect![[r#"
+            Aggregate [] [count#10 = final count(count#12), count#11 = final count(count#13)]
+              Join inner on eq(a#4, a#0)
+                Scan t [a#4]
+                Join inner on eq(a#0, a#8)
+                  Aggregate [a#0] [count#12 = partial count(), count#13 = partial count(c)]
+                    Scan s [a#0, c]
+                  Scan u [a#8]
+        "#]],
+    );
+    super::check(
+        "select count(*) from s join t on s.a = t.a",
+        expect_test::expect![[r#"
+        Aggregate [] [count#8 = final count(count#9)]
+          Join inner on eq(a#4, a#0)
+            Scan t [a#4]
+            Aggregate [a#0] [count#9 = partial count()]
+              Scan s [a#0]
+    "#]],
+    );
+    assert!(is_early("select t.a, count(*), max(s.b) from s join t on s.a = t.a group by t.a"));
+    // No row multiplies another.
+    assert!(!is_early("select count(*) from s join k on s.b = k.id"));
+    // Sums of counts would be null without rows.
+    assert!(!is_early("select count(*), count(s.c) from t left join s on s.a = t.a"));
+}
+
+#[test]
 fn joined_relations_are_aggregated_together() {
     super::check(
         "select s_name, s_address, s_phone, s_comment, p_size, avg(l_linenumber), max(l_comment)

@@ -25,13 +25,14 @@ fn cross_products_come_last() {
     check(
         "select count(*) from t, u, s where t.a = s.a",
         expect![[r#"
-        Aggregate [] [count = count()]
-          Join inner
-            Join inner on eq(a#6, a#0)
-              Scan s [a#6]
-              Scan t [a#0]
-            Scan u []
-    "#]],
+            Aggregate [] [count#10 = final count(count#11)]
+              Join inner
+                Join inner on eq(a#0, a#6)
+                  Scan t [a#0]
+                  Aggregate [a#6] [count#11 = partial count()]
+                    Scan s [a#6]
+                Scan u []
+        "#]],
     );
 }
 

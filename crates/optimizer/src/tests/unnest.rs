@@ -36,17 +36,18 @@ fn an_inequality_needs_the_domain() {
     check(
         "select a, (select count(*) from s where s.b > t.b) from t",
         expect![[r#"
-        Project a#0, (SELECT count(*) FROM s WHERE s.b > t.b) = coalesce(count, 0)
-          Join left on is_not_distinct_from(b#1, b#20)
-            Project a#0 = a#21, b#1 = b#22
-              Scan t [a#21, b#22]
-            Aggregate [b#20] [count = count()]
-              Join inner on gt(b#5, b#20)
-                Scan s [b#5]
-                Aggregate [b#20 = b#17] []
-                  Project b#17 = b#26
-                    Scan t [b#26]
-    "#]],
+            Project a#0, (SELECT count(*) FROM s WHERE s.b > t.b) = coalesce(count#11, 0)
+              Join left on is_not_distinct_from(b#1, b#20)
+                Project a#0 = a#21, b#1 = b#22
+                  Scan t [a#21, b#22]
+                Aggregate [b#20] [count#11 = final count(count#29)]
+                  Join inner on gt(b#5, b#20)
+                    Aggregate [b#20 = b#17] []
+                      Project b#17 = b#26
+                        Scan t [b#26]
+                    Aggregate [b#5] [count#29 = partial count()]
+                      Scan s [b#5]
+        "#]],
     );
 }
 

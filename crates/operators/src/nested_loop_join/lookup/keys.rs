@@ -26,7 +26,7 @@ impl SortedKeys {
     ///
     /// None: the column is loaded.
     pub(super) fn new(sorted: Vector) -> Result<SortedKeys> {
-        Ok(match words(&sorted)? {
+        Ok(match ordered_integers(&sorted)? {
             Some(words) => SortedKeys::Words(words),
             None => SortedKeys::Values(sorted),
         })
@@ -47,7 +47,7 @@ impl SortedKeys {
     pub(super) fn bounds(&self, column: &Vector) -> Result<Bounds<'_>> {
         match self {
             SortedKeys::Words(sorted) => {
-                Ok(Bounds::Words(sorted, words(column)?.unwrap_or_default()))
+                Ok(Bounds::Words(sorted, ordered_integers(column)?.unwrap_or_default()))
             }
             SortedKeys::Values(values) => Ok(Bounds::Values(comparator(column, values)?)),
         }
@@ -87,7 +87,7 @@ impl Bounds<'_> {
 }
 
 /// The values as integers of the same order; anything for nulls. `None` for other types.
-fn words(column: &Vector) -> Result<Option<Vec<i64>>> {
+pub(crate) fn ordered_integers(column: &Vector) -> Result<Option<Vec<i64>>> {
     let decoded = Decoded::new(column)?;
     let rows = 0..column.len();
     let physical = decoded.values().physical();
