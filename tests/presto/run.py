@@ -453,6 +453,19 @@ WRITES = [
      "CAST(7 AS SMALLINT) AS s, 'ü' AS t, ARRAY[1, NULL] AS a, CAST(NULL AS VARCHAR) AS n", [[1]]),
     ("SELECT * FROM kinds",
      [["1.50", "-12345678901234567890.5000", True, "2020-02-29", 7, "ü", [1, None], None]]),
+    ("CREATE TABLE parts WITH (partitioned_by = ARRAY['r', 's']) AS SELECT n_nationkey AS n, "
+     "n_regionkey AS r, IF(n_nationkey > 1, 'a/' || CAST(n_nationkey % 2 AS VARCHAR)) AS s "
+     "FROM tpch.tiny.nation", [[25]]),
+    ("SELECT r, s, count(*), min(n) FROM parts GROUP BY r, s ORDER BY r, s",
+     "SELECT n_regionkey, IF(n_nationkey > 1, 'a/' || CAST(n_nationkey % 2 AS VARCHAR)), count(*), "
+     "min(n_nationkey) FROM tpch.tiny.nation GROUP BY 1, 2 ORDER BY 1, 2"),
+    ("INSERT INTO parts SELECT n_nationkey + 100, n_regionkey + 4, 'a/0' FROM tpch.tiny.nation "
+     "WHERE n_regionkey < 2", [[10]]),
+    ("SELECT r, count(*) FROM parts WHERE s = 'a/0' AND r > 3 GROUP BY r ORDER BY r",
+     "SELECT r, sum(c) FROM (SELECT n_regionkey + 4 AS r, 1 AS c FROM tpch.tiny.nation WHERE "
+     "n_regionkey < 2 UNION ALL SELECT n_regionkey, 1 FROM tpch.tiny.nation WHERE n_regionkey > 3 "
+     "AND n_nationkey % 2 = 0) GROUP BY r ORDER BY r"),
+    ("SELECT count(*) FROM \"parts$partitions\" WHERE r = 5", [[1]]),
     ("SELECT count(*) FROM copy WHERE \"$path\" LIKE '%copy%' AND l_orderkey = 7", [[14]]),
 ]
 

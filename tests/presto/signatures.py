@@ -52,7 +52,8 @@ VALUES = {
     "jsonpath": ["'$.a'"],
     "re2jregexp": ["'[a-l]+'"],
     "codepoints": ["'ho'"],
-    "color": ["color('red')", "color('blue')"],
+    "color": ["rgb(255, 0, 0)", "rgb(16, 32, 255)"],
+    "bingtile": ["bing_tile('0123')", "bing_tile('213')", "NULL"],
     "hyperloglog": [sketch("HyperLogLog"), sketch("HyperLogLog of varchar", "HyperLogLog"), "NULL",
                     sketch("HyperLogLog dense", "HyperLogLog")],
     "tdigest(double)": [sketch("tdigest(double)"), "NULL",
@@ -62,7 +63,7 @@ VALUES = {
     "qdigest(double)": [sketch("qdigest(double)"), "NULL"],
     "qdigest(real)": [sketch("qdigest(real)"), "NULL"],
     "setdigest": [sketch("SetDigest"), "NULL", sketch("SetDigest of varchar", "SetDigest")],
-    "khyperloglog": [sketch("KHyperLogLog"), "NULL"],
+    "khyperloglog": [sketch("KHyperLogLog"), "NULL", sketch("KHyperLogLog")],
     "kllsketch(bigint)": [sketch("kllsketch(bigint)"), "NULL",
                           sketch("kllsketch(bigint) of 15000", "kllsketch(bigint)")],
     "kllsketch(double)": [sketch("kllsketch(double)"), "NULL"],
@@ -273,7 +274,20 @@ ARGUMENTS = {
     "value_at_quantile": [None, ["DOUBLE '0.5'", "DOUBLE '0'", "DOUBLE '0.99'"]],
     "values_at_quantiles": [None, ["ARRAY[DOUBLE '0.25', DOUBLE '0.5']"]],
     "quantile_at_value": [None, ["DOUBLE '3'"]],
-    "bar": [["DOUBLE '0.25'"], ["BIGINT '10'"], ["color('red')"], ["color('blue')"]],
+    "bar": [["DOUBLE '0.25'"], ["BIGINT '10'"], ["rgb(255, 0, 0)"], ["rgb(16, 32, 255)"]],
+    "color(varchar(x))": [["'red'", "'#f0a'", "'Cyan'", "NULL"]],
+    "rgb": [["BIGINT '255'", "BIGINT '16'"], ["BIGINT '0'", "NULL"], ["BIGINT '128'"]],
+    "color(double, double, double, color, color)": [
+        ["DOUBLE '0.25'", "DOUBLE '0.5'", "NULL"], ["DOUBLE '0'"], ["DOUBLE '1'", "DOUBLE '2'"],
+        None, None],
+    "bing_tile(integer, integer, integer)": [["3", "1"], ["5", "0"], ["3", "NULL"]],
+    "bing_tile(varchar)": [["'0123'", "'213'", "NULL", "''"]],
+    "bing_tile_parent(BingTile, integer)": [None, ["1", "2"]],
+    "bing_tile_children(BingTile, integer)": [None, ["4", "5"]],
+    "bing_tile_at": [["DOUBLE '30.12'", "DOUBLE '-85'"], ["DOUBLE '60'", "DOUBLE '-180'", "NULL"],
+                     ["15", "1"]],
+    "bing_tiles_around": [["DOUBLE '30.12'", "DOUBLE '-85'"],
+                          ["DOUBLE '60'", "DOUBLE '-180'", "NULL"], ["15", "1"], ["DOUBLE '0.5'"]],
     "map_top_n": [None, ["BIGINT '2'"]],
     "uniqueness_distribution": [None, ["BIGINT '10'"]],
     "reservoir_sample": [["CAST(NULL AS ARRAY(BIGINT))"], ["BIGINT '0'"], None, ["100"]],
@@ -321,6 +335,9 @@ for _name in ["bitwise_right_shift", "bitwise_right_shift_arithmetic"]:
     ARGUMENTS[_name] = [None, ["1", "3"]]
 for _name in ["map_top_n_keys", "map_top_n_values", "map_keys_by_top_n_values"]:
     ARGUMENTS[_name] = [None, ["BIGINT '2'"], None]
+# Variances beyond the range of DOUBLE depend on how Java merges states.
+for _name in ["stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"]:
+    ARGUMENTS[f"{_name}(double)"] = [["DOUBLE '-2.5'", "DOUBLE '0'", "DOUBLE '1e10'", "NULL"]]
 for _kind in ["bigint", "double", "varchar", "boolean"]:
     ARGUMENTS[f"sketch_kll_quantile(kllsketch({_kind}), double)"] = [None, ["DOUBLE '0.5'"]]
     ARGUMENTS[f"sketch_kll_quantile(kllsketch({_kind}), double, boolean)"] = \
@@ -341,6 +358,11 @@ STATEMENTS = {
         f"SELECT reduce_agg(a0, BIGINT '0', (s, x) -> s + x, (s, t) -> s + t) FROM {_ROWS} "
         "WHERE n_nationkey < 0",
     ],
+    # Without equal keys, whose order is open.
+    **{f"{name}(V, K)": [f"SELECT {name}(a1, a0), {name}(a0, a1), {name}(a1, DOUBLE '-0.5' * a0) "
+                         f"FROM {_ROWS}"] for name in ["max_by", "min_by"]},
+    **{f"{name}(V, K, bigint)": [f"SELECT {name}(a1, a0, BIGINT '2'), {name}(a0, a1, BIGINT '3') "
+                                 f"FROM {_ROWS}"] for name in ["max_by", "min_by"]},
     "normalize": [f"SELECT normalize(a1, {it}) FROM {_ROWS} ORDER BY n_nationkey"
                   for it in ["NFC", "NFD", "NFKC", "NFKD"]],
     "differential_entropy(bigint, double, double, varchar, double, double)": [

@@ -23,7 +23,7 @@ use volley_function::{BindAggregate, FunctionDoc, Package, Registry};
 use volley_functions::value_aggregate::{Choice, bind_arg_min_max, bind_top_by};
 
 /// Aggregates that mean the same in the core: Presto's name, and the core's.
-const SHARED: [(&str, &str); 30] = [
+const SHARED: [(&str, &str); 26] = [
     ("any_value", "any_value"),
     ("arbitrary", "arbitrary"),
     ("array_agg", "array_agg"),
@@ -47,10 +47,6 @@ const SHARED: [(&str, &str); 30] = [
     ("covar_samp", "covar_samp"),
     ("regr_avgx", "regr_avgx"),
     ("regr_avgy", "regr_avgy"),
-    ("regr_r2", "regr_r2"),
-    ("regr_sxx", "regr_sxx"),
-    ("regr_sxy", "regr_sxy"),
-    ("regr_syy", "regr_syy"),
     ("bitwise_and_agg", "bit_and"),
     ("bitwise_or_agg", "bit_or"),
     ("bitwise_xor_agg", "bit_xor"),

@@ -18,6 +18,7 @@ mod to_json;
 mod to_text;
 
 pub(crate) use of_text::date as date_of_text;
+pub(crate) use to_text::push_double;
 
 use std::sync::Arc;
 use volley_error::Error;

@@ -4,6 +4,7 @@
 //! DATE             days               ─┐
 //! TIMESTAMP        what clocks show    ├─ point ──> Moment: a day, the time of day, a zone
 //! ZONED_TIMESTAMP  an instant, a zone ─┘
+//! ZONED_TIME       an instant of 1970-01-01, a zone; see clock
 //! ```
 //!
 //! A timestamp without a zone is the instant of this local time in the session's zone. A repeated
@@ -11,6 +12,7 @@
 //! those of ISO 8601.
 
 mod add;
+mod clock;
 mod current;
 mod difference;
 mod field;
@@ -42,6 +44,7 @@ pub(crate) fn register(registry: &mut Registry) {
     mysql::register(registry);
     joda::register(registry);
     interval::register(registry);
+    clock::register(registry);
 }
 
 /// The documentation of a function of this chapter.

@@ -22,6 +22,8 @@ mod date;
 mod array;
 mod map;
 mod network;
+mod color;
+mod bing_tile;
 mod failure;
 mod sketch;
 mod aggregate;
@@ -46,6 +48,8 @@ pub fn register(registry: &mut Registry) {
     array::register(registry);
     map::register(registry);
     network::register(registry);
+    color::register(registry);
+    bing_tile::register(registry);
     failure::register(registry);
     sketch::register(registry);
     aggregate::register(registry);

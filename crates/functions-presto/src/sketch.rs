@@ -2,6 +2,7 @@
 
 mod hyper_log_log;
 mod t_digest;
+mod quantile_digest;
 mod set_digest;
 mod kll_bytes;
 mod types;
@@ -10,10 +11,12 @@ mod winsorized;
 mod scalar;
 mod set;
 mod approx_set;
+mod key_hyper_log_log;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use approx_set::bind_bytes;
+pub(crate) use scalar::bound as bind_values;
 
 use set_digest::SetDigest;
 use t_digest::TDigest;
@@ -29,4 +32,5 @@ pub(crate) fn register(registry: &mut Registry) {
     scalar::register(registry);
     set::register(registry);
     approx_set::register(registry);
+    key_hyper_log_log::register(registry);
 }

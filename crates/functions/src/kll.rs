@@ -20,7 +20,7 @@
 //!
 //! All numbers are little-endian; items have 8 bytes.
 
-use crate::value_aggregate::{SqlOrder, mix};
+use crate::value_aggregate::mix;
 use std::cmp::Ordering;
 
 /// `k` where nothing else is asked for: ranks are wrong by at most 1.33 %.
@@ -35,13 +35,21 @@ const LEVEL_MIN: usize = 8;
 /// Weights are below 2^63.
 const LEVELS_MAX: usize = 62;
 
-/// A number of a sketch.
-pub trait Item: Copy + Default + Send + Sync + 'static {
-    /// Distinguishes sketches of integers and doubles.
-    const TAG: u8;
-
+/// An item of a sketch.
+pub trait Item: Clone + Default + Send + Sync + 'static {
     /// The order: NaN is the greatest.
     fn compare(&self, other: &Self) -> Ordering;
+
+    /// Bytes on the heap.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// An item of 8 bytes.
+pub trait NumberItem: Item + Copy {
+    /// Distinguishes sketches of integers and doubles.
+    const TAG: u8;
 
     /// The 8 bytes of the item.
     fn to_bytes(self) -> [u8; 8];
@@ -51,11 +59,13 @@ pub trait Item: Copy + Default + Send + Sync + 'static {
 }
 
 impl Item for i64 {
-    const TAG: u8 = 0;
-
     fn compare(&self, other: &i64) -> Ordering {
         self.cmp(other)
     }
+}
+
+impl NumberItem for i64 {
+    const TAG: u8 = 0;
 
     fn to_bytes(self) -> [u8; 8] {
         self.to_le_bytes()
@@ -67,11 +77,33 @@ impl Item for i64 {
 }
 
 impl Item for f64 {
-    const TAG: u8 = 1;
-
     fn compare(&self, other: &f64) -> Ordering {
-        self.sql_cmp(other)
+        // As DataSketches and Java have it: -0.0 before 0.0, NaN last.
+        match (self.is_nan(), other.is_nan()) {
+            (false, false) => self.total_cmp(other),
+            (left, right) => left.cmp(&right),
+        }
     }
+}
+
+impl Item for bool {
+    fn compare(&self, other: &bool) -> Ordering {
+        self.cmp(other)
+    }
+}
+
+impl Item for String {
+    fn compare(&self, other: &String) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl NumberItem for f64 {
+    const TAG: u8 = 1;
 
     fn to_bytes(self) -> [u8; 8] {
         self.to_le_bytes()
@@ -140,7 +172,7 @@ impl<T: Item> Kll<T> {
 
     /// The least and the greatest item that were added; the defaults of an empty sketch.
     pub fn bounds(&self) -> (T, T) {
-        (self.least, self.greatest)
+        (self.least.clone(), self.greatest.clone())
     }
 
     /// The sum of the weights.
@@ -156,13 +188,15 @@ impl<T: Item> Kll<T> {
         if weight == 0 {
             return true;
         }
-        self.see(item, item);
+        self.see(&item, &item);
         self.count = count;
         if weight == 1 {
             self.push(0, item);
             return true;
         }
-        (0..LEVELS_MAX).filter(|level| weight >> level & 1 == 1).for_each(|it| self.push(it, item));
+        (0..LEVELS_MAX).filter(|level| weight >> level & 1 == 1).for_each(|it| {
+            self.push(it, item.clone());
+        });
         true
     }
 
@@ -174,20 +208,20 @@ impl<T: Item> Kll<T> {
         if other.count == 0 {
             return true;
         }
-        self.see(other.least, other.greatest);
+        self.see(&other.least, &other.greatest);
         self.count = count;
         for (level, items) in other.levels.iter().enumerate() {
-            items.iter().for_each(|it| self.push(level, *it));
+            items.iter().for_each(|it| self.push(level, it.clone()));
         }
         true
     }
 
-    fn see(&mut self, least: T, greatest: T) {
+    fn see(&mut self, least: &T, greatest: &T) {
         if self.count == 0 || least.compare(&self.least).is_lt() {
-            self.least = least;
+            self.least = least.clone();
         }
         if self.count == 0 || greatest.compare(&self.greatest).is_gt() {
-            self.greatest = greatest;
+            self.greatest = greatest.clone();
         }
     }
 
@@ -233,7 +267,7 @@ impl<T: Item> Kll<T> {
             _ => Some(items.remove(0)),
         };
         let odd = (coin & 1) as usize;
-        let promoted = items.iter().skip(odd).step_by(2).copied();
+        let promoted = items.iter().skip(odd).step_by(2).cloned();
         self.levels[level + 1].extend(promoted);
         items.clear();
         items.extend(kept);
@@ -246,7 +280,7 @@ impl<T: Item> Kll<T> {
     pub fn ranked(&self) -> Vec<(T, u64)> {
         let mut items: Vec<(T, u64)> = Vec::new();
         for (level, of_level) in self.levels.iter().enumerate() {
-            items.extend(of_level.iter().map(|it| (*it, 1u64 << level)));
+            items.extend(of_level.iter().map(|it| (it.clone(), 1u64 << level)));
         }
         items.sort_by(|left, right| left.0.compare(&right.0));
         let mut sum = 0;
@@ -275,21 +309,21 @@ impl<T: Item> Kll<T> {
 
     fn quantile_of(&self, ranked: &[(T, u64)], fraction: f64, inclusive: bool) -> T {
         if fraction <= 0.0 {
-            return self.least;
+            return self.least.clone();
         }
         if fraction >= 1.0 {
-            return self.greatest;
+            return self.greatest.clone();
         }
         let wanted = fraction * self.count as f64;
         let is_before = |sum: f64| sum < wanted || (sum == wanted && !inclusive);
         let at = ranked.partition_point(|it| is_before(it.1 as f64));
-        ranked.get(at).map_or(self.greatest, |it| it.0)
+        ranked.get(at).map_or_else(|| self.greatest.clone(), |it| it.0.clone())
     }
 
     /// The share of items below `item`, or at or below it when `inclusive`; `None` of an empty
     /// sketch.
-    pub fn rank(&self, item: T, inclusive: bool) -> Option<f64> {
-        let counts = |it: &T| match it.compare(&item) {
+    pub fn rank(&self, item: &T, inclusive: bool) -> Option<f64> {
+        let counts = |it: &T| match it.compare(item) {
             Ordering::Less => true,
             Ordering::Equal => inclusive,
             Ordering::Greater => false,
@@ -300,25 +334,19 @@ impl<T: Item> Kll<T> {
         (self.count > 0).then(|| below.sum::<u64>() as f64 / self.count as f64)
     }
 
-    /// The sketch of items each of which is `factor` times for itself: weights as they round.
-    pub fn scaled(&self, factor: f64) -> Option<Kll<T>> {
-        let mut scaled = Kll::new(self.k);
-        for (level, items) in self.levels.iter().enumerate() {
-            let weight = ((1u64 << level) as f64 * factor).round();
-            let fits = weight < (1u64 << LEVELS_MAX) as f64;
-            if !fits || !items.iter().all(|it| scaled.add(*it, weight as u64)) {
-                return None;
-            }
-        }
-        Some(scaled)
-    }
-
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let items: usize = self.levels.iter().map(Vec::capacity).sum();
-        items * size_of::<T>() + self.levels.capacity() * size_of::<Vec<T>>()
+        // Items of one type take heap memory or do not: numbers are not visited.
+        let inner: usize = match std::mem::needs_drop::<T>() {
+            true => self.levels.iter().flatten().map(Item::heap_bytes).sum(),
+            false => 0,
+        };
+        items * size_of::<T>() + inner + self.levels.capacity() * size_of::<Vec<T>>()
     }
+}
 
+impl<T: NumberItem> Kll<T> {
     /// The sketch as bytes: the same ones for the same items.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![1, T::TAG];

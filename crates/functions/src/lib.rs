@@ -36,7 +36,7 @@ mod window;
 pub mod text;
 
 pub use date::{check_time_format, read_timestamp};
-pub use pattern::{Compiled, PatternCache, compile_within};
+pub use pattern::{Compiled, PatternCache, compile_within, matches_like};
 
 use volley_function::Registry;
 

@@ -13,6 +13,8 @@ mod expression;
 #[cfg(test)]
 mod tests;
 
+pub use like::matches_like;
+
 use regex::Regex;
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 use volley_error::Result;

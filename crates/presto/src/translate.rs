@@ -192,11 +192,14 @@ pub(crate) fn translate(json: &str, context: &FragmentContext<'_>) -> Result<Tra
     Ok(translator.finish(plan, partitioning, writes, reader))
 }
 
-/// Intervals inside of other values have no form that a coordinator reads.
+/// Intervals inside of values other than arrays have no form that a coordinator reads.
 fn check_results(layout: &[Variable]) -> Result<()> {
     for Variable { signature, .. } in layout {
-        let is_interval = signature.starts_with("interval ");
-        if !is_interval && signature.contains("interval ") {
+        let mut innermost = signature.as_str();
+        while let Some(element) = simple::element_of(innermost) {
+            innermost = element;
+        }
+        if !innermost.starts_with("interval ") && innermost.contains("interval ") {
             return Err(Error::unsupported(format!("results of the type {signature} of Presto")));
         }
     }

@@ -5,7 +5,10 @@ mod tests;
 
 use volley_error::{Error, Result};
 use volley_function::Registry;
-use volley_types::{DECIMAL_PRECISION_MAX, Field, Type, custom::ZonedTimestamp};
+use volley_types::{
+    DECIMAL_PRECISION_MAX, Field, Type,
+    custom::{ZonedClock, ZonedTimestamp},
+};
 
 /// How deep a type may nest.
 const DEPTH_MAX: usize = 64;
@@ -51,8 +54,7 @@ impl<'a> Parser<'a> {
                 Ok(Type::map(key, value))
             }
             "row" => self.row(depth),
-            // QDIGEST has other bytes in Presto.
-            "tdigest" | "kllsketch" => self.sketch(&name, depth),
+            "tdigest" | "qdigest" | "kllsketch" => self.sketch(&name, depth),
             "decimal" => self.decimal(),
             "varchar" | "char" => {
                 self.skip_parameters()?;
@@ -81,9 +83,13 @@ impl<'a> Parser<'a> {
             "time" => Type::Time,
             "timestamp" => Type::Timestamp,
             "interval day to second" | "interval year to month" => Type::Interval,
+            "time with time zone" => ZonedClock::data_type(),
             "timestamp with time zone" => ZonedTimestamp::data_type(),
             // Values are the same bytes in both systems.
-            "json" | "ipprefix" | "hyperloglog" | "setdigest" => return self.custom(name, &[]),
+            "json" | "ipprefix" | "hyperloglog" | "setdigest" | "khyperloglog" | "color"
+            | "bingtile" => {
+                return self.custom(name, &[]);
+            }
             // Pages hold them in other bytes.
             "uuid" | "ipaddress" => return self.custom(name, &[]),
             other => return Err(no_type(other)),

@@ -38,7 +38,7 @@ pub use semantics::Dialect;
 pub use stack::with_room;
 pub use statement::{
     Alteration, CopiedText, CopyFrom, DropKind, ExplainForm, ExplainFormat, MacroDefinition,
-    MacroParameter, Query, SecretDefinition, SequenceDefinition, Statement, TransactionStep,
-    TypeDefinition,
+    MacroParameter, NamePattern, Query, SecretDefinition, SequenceDefinition, Statement,
+    TransactionStep, TypeDefinition,
 };
 pub use write::{Check, Write};

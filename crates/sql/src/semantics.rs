@@ -5,7 +5,7 @@ use volley_error::{Error, Result};
 use volley_function::Package;
 use volley_types::{
     Field, Type,
-    custom::{TimestampTz, ZonedTimestamp},
+    custom::{TimeTz, TimestampTz, ZonedClock, ZonedTimestamp},
 };
 
 /// Whose semantics a statement has where systems differ.
@@ -56,7 +56,13 @@ fn presto_type_name(data_type: &Type) -> String {
         }
         // Its texts stay as they are, too.
         other if other.labels().is_some() => other.to_string().replacen("ENUM", "enum", 1),
+        // Presto's types of sketches of sets have capital letters.
+        Type::Custom(custom) if custom.name() == "HYPERLOGLOG" => "HyperLogLog".to_owned(),
+        Type::Custom(custom) if custom.name() == "SETDIGEST" => "SetDigest".to_owned(),
+        Type::Custom(custom) if custom.name() == "KHYPERLOGLOG" => "KHyperLogLog".to_owned(),
+        Type::Custom(custom) if custom.name() == "BINGTILE" => "BingTile".to_owned(),
         zoned if ZonedTimestamp::is(zoned) => TimestampTz::NAME.to_lowercase(),
+        zoned if ZonedClock::is(zoned) => TimeTz::NAME.to_lowercase(),
         other => other.to_string().to_lowercase(),
     }
 }

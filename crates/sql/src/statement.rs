@@ -41,6 +41,15 @@ pub enum ExplainFormat {
     Trace,
 }
 
+/// The names that match a LIKE pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern {
+    /// The pattern.
+    pub pattern: String,
+    /// The character that makes the next one literal.
+    pub escape: Option<char>,
+}
+
 /// A bound statement.
 #[derive(Clone, Debug)]
 pub enum Statement {
@@ -288,7 +297,15 @@ pub enum Statement {
     /// Shows tables and views.
     ShowTables,
     /// Shows functions.
-    ShowFunctions,
+    ShowFunctions {
+        /// Those of these names.
+        names: Option<NamePattern>,
+    },
+    /// Shows settings with their defaults and types, as Presto does.
+    ShowSession {
+        /// Those of these names.
+        names: Option<NamePattern>,
+    },
     /// Shows what there is to know about a function.
     DescribeFunction {
         /// Its name in lower case.

@@ -115,6 +115,7 @@ mod timestamp_unit;
 mod tests;
 mod unsigned;
 mod uuid;
+mod zoned_clock;
 mod zoned_timestamp;
 
 pub use collation::Collation;
@@ -129,6 +130,7 @@ pub use timestamp_tz::TimestampTz;
 pub use timestamp_unit::TimestampUnit;
 pub use unsigned::{SignFlipped, UnsignedInteger};
 pub use uuid::Uuid;
+pub use zoned_clock::ZonedClock;
 pub use zoned_timestamp::ZonedTimestamp;
 
 use crate::{Field, Type, Value, Zone};

@@ -4,7 +4,7 @@
 //! Zones are those of the IANA database, which is built in; rules beyond the years -9999 to 9999
 //! are those of these years.
 
-use crate::civil::MICROS_PER_SECOND;
+use crate::{ZoneId, civil::MICROS_PER_SECOND};
 use jiff::{
     Timestamp,
     tz::{AmbiguousOffset, Offset, TimeZone},
@@ -64,9 +64,13 @@ impl Zone {
         zone.map_or_else(Zone::default, Zone)
     }
 
-    /// Its IANA name.
+    /// Its IANA name, or its offset from UTC such as `+05:30`.
     pub fn name(&self) -> &str {
-        self.0.iana_name().unwrap_or("UTC")
+        if let Some(name) = self.0.iana_name() {
+            return name;
+        }
+        let offset = self.0.to_fixed_offset().map_or(0, |it| it.seconds() / 60);
+        ZoneId::of_offset(offset.into()).map_or("UTC", ZoneId::offset_name)
     }
 
     /// Looks up offsets.

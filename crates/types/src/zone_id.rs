@@ -90,17 +90,34 @@ impl ZoneId {
         }
     }
 
+    /// The zone.
+    pub fn zone(self) -> Zone {
+        match (self.offset_minutes(), self.iana_name()) {
+            (Some(minutes), _) => Zone::fixed(i32::from(minutes) * 60),
+            (None, name) => name.and_then(Zone::find).unwrap_or_default(),
+        }
+    }
+
     /// The zone's clocks.
     pub fn clock(self) -> Clock<'static> {
         static UTC: OnceLock<Zone> = OnceLock::new();
-        let make = || match (self.offset_minutes(), self.iana_name()) {
-            (Some(minutes), _) => Zone::fixed(i32::from(minutes) * 60),
-            (None, name) => name.and_then(Zone::find).unwrap_or_default(),
-        };
         match zones().zones.get(usize::from(self.0)) {
-            Some(zone) => zone.get_or_init(make).clock(),
+            Some(zone) => zone.get_or_init(|| self.zone()).clock(),
             None => UTC.get_or_init(Zone::default).clock(),
         }
+    }
+
+    /// The name of a zone with a constant offset, such as `+05:30`; `UTC` of any other.
+    pub(crate) fn offset_name(self) -> &'static str {
+        static NAMES: OnceLock<Vec<OnceLock<String>>> = OnceLock::new();
+        let names = NAMES.get_or_init(|| (0..OFFSETS).map(|_| OnceLock::new()).collect());
+        names.get(usize::from(self.0)).map_or("UTC", |name| {
+            name.get_or_init(|| {
+                let mut name = String::new();
+                self.push_name(&mut name);
+                name
+            })
+        })
     }
 
     fn offset_minutes(self) -> Option<i16> {
@@ -200,5 +217,9 @@ mod tests {
             assert_eq!(clocks.shown(7, ZoneId::UTC), (7, 0));
         }
         assert_eq!(ZoneId::from_number(u16::MAX), ZoneId::UTC);
+        for name in ["+05:30", "-03:30", "Europe/Berlin", "UTC"] {
+            let id = ZoneId::find(name).unwrap();
+            assert_eq!((id.zone().name(), ZoneId::of(&id.zone())), (name, id));
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     named_type::named_type,
     planning::{Planned, StatementContext, plan_query},
     prepared,
+    show_session::{SESSION_COLUMNS, matching, session_rows},
     variables::Variable,
     write::{self, count_of, write_plan},
 };
@@ -511,9 +512,12 @@ fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
             let rows = session.tables().into_iter().map(|it| vec![it.0, it.1.to_owned()]);
             text(&["name", "kind"], &rows.collect::<Vec<_>>())
         }
-        Statement::ShowFunctions => {
+        Statement::ShowFunctions { names } => {
             let columns = ["name", "package", "kind", "signature", "description"];
-            text(&columns, &functions(session))
+            text(&columns, &matching(functions(session), names.as_ref())?)
+        }
+        Statement::ShowSession { names } => {
+            text(&SESSION_COLUMNS, &matching(session_rows(&session.settings()), names.as_ref())?)
         }
         Statement::DescribeFunction { name } => {
             text(&["property", "value"], &function(session, &name))

@@ -94,6 +94,7 @@ impl Bins {
         let mut gaps: Vec<(f64, usize)> = self.bins.windows(2).map(gap).zip(0..).collect();
         gaps.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
         let mut is_taken = vec![false; self.bins.len()];
+        let mut is_removed = is_taken.clone();
         let mut joined = 0;
         for (_, left) in gaps {
             if joined == most {
@@ -103,13 +104,14 @@ impl Bins {
                 is_taken[left..=left + 1].fill(true);
                 let (one, other) = (self.bins[left], self.bins[left + 1]);
                 let weight = one.1 + other.1;
-                let mean = one.0 + (other.0 - one.0) * other.1 / weight;
-                (self.bins[left], self.bins[left + 1]) = ((mean, weight), (mean, 0.0));
+                let share = if weight == 0.0 { 0.5 } else { other.1 / weight };
+                self.bins[left] = (one.0 + (other.0 - one.0) * share, weight);
+                is_removed[left + 1] = true;
                 joined += 1;
             }
         }
-        // Bins have weights above 0, but those that went into the one before.
-        self.bins.retain(|it| it.1 > 0.0);
+        let mut is_removed = is_removed.into_iter();
+        self.bins.retain(|_| !is_removed.next().unwrap_or(false));
     }
 
     fn compacted(&self) -> Bins {
@@ -130,12 +132,7 @@ impl ValueAggregate for NumericHistogram {
             let message = format!("numeric_histogram takes finite numbers: {value}, {weight}");
             return Err(Error::invalid_value(message));
         }
-        if weight < 0.0 {
-            return Err(Error::invalid_value(format!("a weight must not be negative: {weight}")));
-        }
-        if weight > 0.0 {
-            state.put(value + 0.0, weight);
-        }
+        state.put(value + 0.0, weight);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("kurtosis(x) FROM (VALUES (1), (1), (1), (2)) t(x)", "4.0")],
     );
     registry.add_aggregate(&presto("kurtosis"), kurtosis, bind_moments(Moments::sample_kurtosis));
-    let pairs: [(&str, &str, &str, fn(&PairMoments) -> Option<f64>); 4] = [
+    let pairs: [(&str, &str, &str, fn(&PairMoments) -> Option<f64>); 8] = [
         ("corr", "The coefficient of correlation; null when y or x is constant.", "1.0", |it| {
             finite(it, it.correlation())
         }),
@@ -43,6 +43,21 @@ pub(super) fn register(registry: &mut Registry) {
             |it| finite(it, it.intercept()),
         ),
         ("regr_count", "The number of rows where neither is null.", "3.0", |it| Some(it.count)),
+        (
+            "regr_r2",
+            "The square of the correlation; 1 when y is constant, null when x is.",
+            "1.0",
+            |it| it.r2().filter(|it| it.is_finite()),
+        ),
+        ("regr_sxx", "The sum of squared distances of x from its mean.", "2.0", |it| {
+            finite(it, it.m2_x)
+        }),
+        ("regr_syy", "The sum of squared distances of y from its mean.", "8.0", |it| {
+            finite(it, it.m2_y)
+        }),
+        ("regr_sxy", "The sum of products of the distances from the means.", "4.0", |it| {
+            finite(it, it.c2)
+        }),
     ];
     for (name, description, example, finish) in pairs {
         let call = format!("{name}(y, x) FROM (VALUES (3, 1), (5, 2), (7, 3)) t(y, x)");

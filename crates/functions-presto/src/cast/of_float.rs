@@ -39,7 +39,10 @@ fn rounded<A: Arg, B: Native + TryFrom<i128> + Stored<NativeColumn<B>>>(
         whole_of(value, &to).and_then(|it| B::try_from(it).ok()).ok_or_else(|| {
             let mut text = String::new();
             push_double(&mut text, value);
-            out_of_range(text, &to)
+            match to {
+                Type::BigInt => Error::invalid_value(format!("cannot cast {text} to {to}")),
+                _ => out_of_range(text, &to),
+            }
         })
     })
 }

@@ -58,7 +58,7 @@ pub(super) fn push_exact(out: &mut String, unscaled: i128, scale: u8) {
 }
 
 /// A double as Java prints it: `1.0`, `1.0E10`, `1.5E-5`, `Infinity`, `NaN`.
-pub(super) fn push_double(out: &mut String, value: f64) {
+pub(crate) fn push_double(out: &mut String, value: f64) {
     push_float(out, value, &format!("{value:e}"));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Units of days and more are those of the calendar: a day beyond the end of a month becomes its
 //! last one. Shorter ones are lengths of time, also where clocks are changed: a TIMESTAMP passes as
-//! clocks of the session's zone do.
+//! clocks of the session's zone do. Days of an interval are 24 hours for a timestamp.
 
 use super::{
     doc,
@@ -163,9 +163,15 @@ fn moved_point<P: Point>(sign: i64, check: fn(IntervalValue) -> Result<()>) -> B
             check(interval)?;
             let moment = P::moment(it, &zones);
             let days = civil::add_months(moment.days, sign * i64::from(interval.months));
-            let days = days.and_then(|it| days_later(it, sign * i64::from(interval.days)));
-            let days = days.ok_or_else(out_of_range)?;
-            let micros = sign * (interval.nanoseconds / NANOS_PER_MICRO);
+            let mut days = days.ok_or_else(out_of_range)?;
+            let mut micros = sign * (interval.nanoseconds / NANOS_PER_MICRO);
+            if P::IN_ZONE {
+                let of_days = i64::from(interval.days).checked_mul(sign * MICROS_PER_DAY);
+                micros = of_days.and_then(|it| it.checked_add(micros)).ok_or_else(out_of_range)?;
+            } else {
+                let later = days_later(days, sign * i64::from(interval.days));
+                days = later.ok_or_else(out_of_range)?;
+            }
             if days == moment.days {
                 return later::<P>(&moment, micros, &zones);
             }

@@ -10,7 +10,7 @@ use volley_types::{Type, ZoneId, custom::ZonedTimestamp};
 
 /// Registers `now`, `current_timestamp`, `current_timezone`, and what is the same in the core.
 pub(super) fn register(registry: &mut Registry) {
-    for name in ["current_date", "current_time", "localtime", "localtimestamp"] {
+    for name in ["current_date", "localtime", "localtimestamp"] {
         registry.share(Package::Presto, name, name);
     }
     let now = doc(

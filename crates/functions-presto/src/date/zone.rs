@@ -13,7 +13,7 @@ use volley_function::{
 };
 use volley_types::{
     Type, ZoneId,
-    civil::split_timestamp,
+    civil::{MICROS_PER_SECOND, split_timestamp},
     custom::{TimestampTz, ZonedTimestamp},
 };
 use volley_vector::{Rows, Vector};
@@ -87,7 +87,8 @@ fn bind_cast(from: &Type, to: &Type) -> Option<BoundScalar> {
         }
         (_, Type::Timestamp) if ZonedTimestamp::is(from) => (session_local, ScalarTraits::DEFAULT),
         (_, Type::Date) if ZonedTimestamp::is(from) => (date_of, ScalarTraits::INFALLIBLE),
-        (_, Type::Time) if ZonedTimestamp::is(from) => (time_of, ScalarTraits::INFALLIBLE),
+        (_, Type::Time) if ZonedTimestamp::is(from) => (time_of, ScalarTraits::DEFAULT),
+        (Type::Time, _) if ZonedTimestamp::is(to) => (zoned_of_time, ScalarTraits::DEFAULT),
         _ => return None,
     };
     let bound = BoundScalar::new(vec![from.clone()], to.clone(), traits, vectorized(convert));
@@ -140,7 +141,20 @@ fn date_of(rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext) -> Re
     map1::<Physical<i64>, Date, i32>(rows, args, to, ctx, |it| OfZoned::moment(it, &zones).days)
 }
 
+/// The time of day in UTC, as clocks of the session's zone show it on 1970-01-01.
 fn time_of(rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext) -> Result<Vector> {
     let zones = Zones::new(ctx);
-    map1::<Physical<i64>, Time, i64>(rows, args, to, ctx, |it| OfZoned::moment(it, &zones).of_day)
+    map1::<Physical<i64>, Time, Result<i64>>(rows, args, to, ctx, |it| {
+        let moment = OfZoned::moment(it, &zones);
+        let in_utc = moment.of_day - zones.offset_seconds(&moment)? * MICROS_PER_SECOND;
+        Ok(zones.moment_at(in_utc, zones.session).of_day)
+    })
+}
+
+/// The time on 1970-01-01.
+fn zoned_of_time(rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext) -> Result<Vector> {
+    let zones = Zones::new(ctx);
+    map1::<Time, Physical<i64>, Result<i64>>(rows, args, to, ctx, |it: i64| {
+        packed(zones.instant_of(it, zones.session), zones.session)
+    })
 }

@@ -38,7 +38,7 @@ pub(super) fn register(registry: &mut Registry) {
             ("round(125, -1)", "125"),
         ],
     );
-    add(registry, "round", round, f64::round, half_away);
+    add(registry, "round", round, round_whole, half_away);
     register_digits(registry);
 }
 
@@ -102,6 +102,11 @@ fn round_digits(value: i128, drop: i64) -> Option<i128> {
     // A unit beyond 128 bits is more than twice any decimal.
     let Some(unit) = unit else { return Some(0) };
     (value / unit + half_away(value % unit, unit)).checked_mul(unit)
+}
+
+/// Integers of 64 bits are the limit, as in Presto.
+fn round_whole(value: f64) -> f64 {
+    if value.is_finite() { value.round().clamp(i64::MIN as f64, i64::MAX as f64) } else { value }
 }
 
 fn round_float(value: f64, digits: i32) -> f64 {

@@ -9,13 +9,14 @@ use volley_function::{
 };
 use volley_types::{
     Type,
-    custom::{IpAddress, IpNetwork, IpPrefix, bits_of, stored_bits},
+    custom::{IpAddress, IpNetwork, IpPrefix, Uuid, bits_of, stored_bits},
 };
 
 /// Registers the conversions.
 pub(super) fn register(registry: &mut Registry) {
     registry.add_casts(Arc::new(bind));
     registry.add_package_casts(Package::Presto, Arc::new(bind_bytes));
+    registry.add_package_casts(Package::Presto, Arc::new(bind_uuid));
 }
 
 /// An address as the network of itself alone; a network as its first address.
@@ -56,6 +57,31 @@ fn bind_bytes(from: &Type, to: &Type) -> Option<BoundScalar> {
         };
         Ok(stored_bits(bits))
     });
+    Some(cast(from, to, function))
+}
+
+/// A UUID as the bytes that Presto stores: two little-endian halves, the upper one first.
+fn bind_uuid(from: &Type, to: &Type) -> Option<BoundScalar> {
+    let uuid = Uuid::data_type();
+    let function = match (from, to) {
+        (_, Type::Varbinary) if *from == uuid => {
+            function1::<Physical<i128>, Varbinary, Vec<u8>>(|stored: i128| {
+                bits_of(stored).rotate_left(64).to_le_bytes().to_vec()
+            })
+        }
+        (Type::Varbinary, _) if *to == uuid => {
+            function1::<Varbinary, Physical<i128>, Result<i128>>(|bytes: &[u8]| {
+                let wrong = |_| {
+                    let message =
+                        format!("cannot cast {} bytes to UUID, which has 16", bytes.len());
+                    Error::invalid_value(message)
+                };
+                let bytes = <[u8; 16]>::try_from(bytes).map_err(wrong)?;
+                Ok(stored_bits(u128::from_le_bytes(bytes).rotate_left(64)))
+            })
+        }
+        _ => return None,
+    };
     Some(cast(from, to, function))
 }
 

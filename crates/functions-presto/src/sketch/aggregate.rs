@@ -1,8 +1,14 @@
 //! Aggregates that make sketches of numbers, or of sketches: `tdigest_agg`, `qdigest_agg`,
 //! `sketch_kll`, `sketch_kll_with_k`, `merge`.
 
-use super::{Kll, TDigest, kll_bytes, t_digest::DEFAULT_COMPRESSION, types::SketchKind};
-use crate::aggregate::{Number, weights_overflow};
+use super::{
+    Kll, TDigest,
+    kll_bytes::{self, StoredItem},
+    quantile_digest::{DEFAULT_ACCURACY, DigestNumber, QuantileDigest},
+    t_digest::DEFAULT_COMPRESSION,
+    types::SketchKind,
+};
+use crate::aggregate::weights_overflow;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, FunctionDoc, Package, Registry};
@@ -27,12 +33,13 @@ pub(super) fn register(registry: &mut Registry) {
         registry,
         ("qdigest_agg", "qdigest_agg(x[, weight[, accuracy]]) -> qdigest(as x)"),
         "A quantile digest of the values that are not null, each of which counts `weight` times; \
-         ranks are wrong by at most the accuracy, 0.0133 when left out (99 %).",
+         ranks are wrong by at most the accuracy, 0.01 when left out.",
         "value_at_quantile(qdigest_agg(x), 0.5) FROM (VALUES (1), (2), (9)) t(x)",
         "2",
         bind_q_digest,
     );
-    let kll_text = "A KLL sketch of the values that are not null: of a bigint or double.";
+    let kll_text = "A KLL sketch of the values that are not null: of a bigint, double, varchar or \
+                    boolean.";
     add(
         registry,
         ("sketch_kll", "sketch_kll(x) -> kllsketch(as x)"),
@@ -120,7 +127,7 @@ impl Sketch for TDigest {
     }
 }
 
-impl<T: Number> Sketch for Kll<T> {
+impl<T: StoredItem> Sketch for Kll<T> {
     fn read(bytes: &[u8]) -> Option<Kll<T>> {
         kll_bytes::read(bytes)
     }
@@ -236,46 +243,40 @@ fn bind_q_digest(args: &[Type]) -> Option<BoundAggregate> {
     };
     let types = types_of(args, value.clone())?;
     let digest = SketchKind::QDigest.of(&value);
-    Some(match value {
-        Type::BigInt => bound::<Kll<i64>>(types, digest, add_to_digest),
-        _ => bound::<Kll<f64>>(types, digest, add_to_digest),
-    })
-}
-
-fn add_to_digest<T: Number>(state: &mut Option<Box<Kll<T>>>, row: ValueRow<'_>) -> Result<()> {
-    let sketch = match state {
-        Some(sketch) => sketch,
-        None => {
-            let accuracy = row.number(2).unwrap_or(0.0133);
-            if !(accuracy > 0.0 && accuracy < 1.0) {
-                let message = format!("an accuracy must be above 0 and below 1: {accuracy}");
-                return Err(Error::invalid_value(message));
-            }
-            state.insert(Box::new(Kll::new(Kll::<T>::k_of_error(accuracy))))
+    let encoding = DigestNumber::of(&value);
+    Some(bound::<QuantileDigest>(types, digest, move |state, row| {
+        let Some(number) = encoding.encode(&row.value(0)) else { return Ok(()) };
+        let accuracy = row.number(2).unwrap_or(DEFAULT_ACCURACY);
+        if !(accuracy > 0.0 && accuracy < 1.0) {
+            let message = format!("an accuracy must be above 0 and below 1: {accuracy}");
+            return Err(Error::invalid_value(message));
         }
-    };
-    add_item(sketch, row, weight_of(row)?)
-}
-
-fn add_item<T: Number>(sketch: &mut Kll<T>, row: ValueRow<'_>, weight: u64) -> Result<()> {
-    let Some(item) = T::of(&row.value(0)) else { return Ok(()) };
-    if sketch.add(item, weight) { Ok(()) } else { Err(weights_overflow()) }
+        let new = || Box::new(QuantileDigest::new(accuracy));
+        state.get_or_insert_with(new).add(number, weight_of(row)? as f64);
+        Ok(())
+    }))
 }
 
 fn bind_kll(args: &[Type], has_k: bool) -> Option<BoundAggregate> {
     if args.len() != 1 + usize::from(has_k) {
         return None;
     }
-    let value = if args.first()?.is_integer() { Type::BigInt } else { Type::Double };
+    let value = match args.first()? {
+        integer if integer.is_integer() => Type::BigInt,
+        other @ (Type::Varchar | Type::Boolean) => other.clone(),
+        _ => Type::Double,
+    };
     let types = types_of(args, value.clone())?;
     let sketch = SketchKind::Kll.of(&value);
     Some(match value {
         Type::BigInt => bound::<Kll<i64>>(types, sketch, add_to_kll),
+        Type::Varchar => bound::<Kll<String>>(types, sketch, add_to_kll),
+        Type::Boolean => bound::<Kll<bool>>(types, sketch, add_to_kll),
         _ => bound::<Kll<f64>>(types, sketch, add_to_kll),
     })
 }
 
-fn add_to_kll<T: Number>(state: &mut Option<Box<Kll<T>>>, row: ValueRow<'_>) -> Result<()> {
+fn add_to_kll<T: StoredItem>(state: &mut Option<Box<Kll<T>>>, row: ValueRow<'_>) -> Result<()> {
     let sketch = match state {
         Some(sketch) => sketch,
         None => {
@@ -285,7 +286,8 @@ fn add_to_kll<T: Number>(state: &mut Option<Box<Kll<T>>>, row: ValueRow<'_>) -> 
             state.insert(Box::new(Kll::new(allowed.ok_or_else(out_of_range)?)))
         }
     };
-    add_item(sketch, row, 1)
+    let Some(item) = T::of_value(&row.value(0)) else { return Ok(()) };
+    if sketch.add(item, 1) { Ok(()) } else { Err(weights_overflow()) }
 }
 
 fn bind_merge(args: &[Type]) -> Option<BoundAggregate> {
@@ -294,10 +296,14 @@ fn bind_merge(args: &[Type]) -> Option<BoundAggregate> {
     if SketchKind::TDigest.element_of(sketch).is_some() {
         return Some(bound::<TDigest>(types, sketch.clone(), merge_row));
     }
-    let kinds = [SketchKind::QDigest, SketchKind::Kll];
-    let element = kinds.into_iter().find_map(|it| it.element_of(sketch))?;
-    if element == Type::BigInt {
-        return Some(bound::<Kll<i64>>(types, sketch.clone(), merge_row));
+    if SketchKind::QDigest.element_of(sketch).is_some() {
+        return Some(bound::<QuantileDigest>(types, sketch.clone(), merge_row));
     }
-    Some(bound::<Kll<f64>>(types, sketch.clone(), merge_row))
+    let result = sketch.clone();
+    Some(match SketchKind::Kll.element_of(sketch)? {
+        Type::BigInt => bound::<Kll<i64>>(types, result, merge_row),
+        Type::Varchar => bound::<Kll<String>>(types, result, merge_row),
+        Type::Boolean => bound::<Kll<bool>>(types, result, merge_row),
+        _ => bound::<Kll<f64>>(types, result, merge_row),
+    })
 }

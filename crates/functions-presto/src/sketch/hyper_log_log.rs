@@ -11,11 +11,15 @@
 //! bit among the others: baseline plus 4 bits plus overflow. A sketch is sparse while that takes
 //! less memory in Java. Numbers are little-endian.
 //!
-//! Heule, Nunkesser, Hall: "HyperLogLog in practice" (2013). The estimate of a dense sketch is
-//! Ertl's ("New cardinality estimation algorithms for HyperLogLog sketches", 2017): Presto's
-//! differs from it by less than the standard error.
+//! Heule, Nunkesser, Hall: "HyperLogLog in practice" (2013); `bias.txt` has the bias of raw
+//! estimates that its appendix lists, lines `bits estimate bias`.
 
-use volley_functions::value_aggregate::estimate_registers;
+use std::sync::OnceLock;
+
+const BIAS: &str = include_str!("bias.txt");
+
+/// A sketch with more empty buckets than this share counts them.
+const EMPTY_SHARE_MIN: f64 = 0.4;
 
 /// Bits that choose a bucket.
 const BITS: std::ops::RangeInclusive<u32> = 4..=16;
@@ -130,7 +134,7 @@ impl HyperLogLog {
                 let empty = buckets - entries.len() as f64;
                 (buckets * (buckets / empty).ln()).round() as i64
             }
-            Set::Dense(buckets) => estimate_registers(buckets),
+            Set::Dense(buckets) => estimate_dense(buckets, self.bits),
         }
     }
 
@@ -224,6 +228,54 @@ fn is_too_large(entries: usize, bits: u32) -> bool {
     const DENSE_BYTES: usize = 40 + 16;
     let capacity = 1 + entries.saturating_sub(1).div_ceil(10) * 10;
     SPARSE_BYTES + 4 * capacity > DENSE_BYTES + (1 << bits >> 1)
+}
+
+/// The number of hashes in 2^`bits` buckets.
+fn estimate_dense(buckets: &[u8], bits: u32) -> i64 {
+    let count = buckets.len() as f64;
+    let empty = buckets.iter().filter(|it| **it == 0).count() as f64;
+    if empty > EMPTY_SHARE_MIN * count {
+        return (count * (count / empty).ln()).round() as i64;
+    }
+    // Buckets of one value: sums of powers of 2 are exact.
+    let sum: f64 = buckets.iter().map(|it| (-f64::from(*it)).exp2()).sum();
+    let alpha = match bits {
+        4 => 0.673,
+        5 => 0.697,
+        6 => 0.709,
+        _ => 0.7213 / (1.0 + 1.079 / count),
+    };
+    let raw = alpha * count * count / sum;
+    (raw - bias_of(raw, bits)).round() as i64
+}
+
+/// How much too great a raw estimate is on average: between two listed ones, on the line between
+/// them.
+fn bias_of(raw: f64, bits: u32) -> f64 {
+    static LISTED: OnceLock<Vec<Vec<(f64, f64)>>> = OnceLock::new();
+    let listed = LISTED.get_or_init(|| {
+        let mut listed = vec![Vec::new(); *BITS.end() as usize + 1];
+        for line in BIAS.lines() {
+            let mut words = line.split(' ');
+            let bits = words.next().and_then(|it| it.parse::<usize>().ok());
+            let mut number = || words.next().and_then(|it| it.parse::<f64>().ok());
+            if let (Some(bits), Some(estimate), Some(bias)) = (bits, number(), number())
+                && let Some(listed) = listed.get_mut(bits)
+            {
+                listed.push((estimate, bias));
+            }
+        }
+        listed
+    });
+    let Some(points) = listed.get(bits as usize) else { return 0.0 };
+    let after = points.partition_point(|it| it.0 < raw);
+    match (after.checked_sub(1).and_then(|it| points.get(it)), points.get(after)) {
+        (_, Some(point)) if point.0 == raw => point.1,
+        (Some(left), Some(right)) => {
+            (raw - left.0) * (right.1 - left.1) / (right.0 - left.0) + left.1
+        }
+        _ => 0.0,
+    }
 }
 
 fn entry_of(hash: u64) -> u32 {

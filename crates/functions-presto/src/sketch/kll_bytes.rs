@@ -11,10 +11,127 @@
 //!
 //! Positions of levels count from the start of an array of the capacity of all levels; the items
 //! fill its end.
-//! Numbers are little-endian; items have 8 bytes. Flags: 1 no items, 2 level 0 is sorted, 4 one
+//! Numbers are little-endian. Items that are numbers have 8 bytes; a text has its length, 4 bytes,
+//! and its bytes; 8 truth values have a byte, the first in its lowest bit. Flags: 1 no items, 2 level 0 is sorted, 4 one
 //! item.
 
-use volley_functions::kll::{Item, K_MIN, Kll, take};
+use volley_functions::kll::{Item, K_MIN, Kll, NumberItem, take};
+use volley_types::Value;
+
+/// An item that is stored.
+pub trait StoredItem: Item {
+    /// The item that a value is.
+    fn of_value(value: &Value) -> Option<Self>;
+
+    /// The item as a value.
+    fn into_value(self) -> Value;
+
+    /// Appends the bytes of items.
+    fn push_all(items: &[Self], bytes: &mut Vec<u8>);
+
+    /// Takes `count` items from the start of `bytes`.
+    fn take_all(bytes: &mut &[u8], count: usize) -> Option<Vec<Self>>;
+}
+
+impl StoredItem for i64 {
+    fn of_value(value: &Value) -> Option<i64> {
+        value.as_i128().and_then(|it| it.try_into().ok())
+    }
+
+    fn into_value(self) -> Value {
+        Value::BigInt(self)
+    }
+
+    fn push_all(items: &[i64], bytes: &mut Vec<u8>) {
+        push_numbers(items, bytes);
+    }
+
+    fn take_all(bytes: &mut &[u8], count: usize) -> Option<Vec<i64>> {
+        take_numbers(bytes, count)
+    }
+}
+
+impl StoredItem for f64 {
+    fn of_value(value: &Value) -> Option<f64> {
+        match value {
+            Value::Real(value) => Some((*value).into()),
+            Value::Double(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Double(self)
+    }
+
+    fn push_all(items: &[f64], bytes: &mut Vec<u8>) {
+        push_numbers(items, bytes);
+    }
+
+    fn take_all(bytes: &mut &[u8], count: usize) -> Option<Vec<f64>> {
+        take_numbers(bytes, count)
+    }
+}
+
+impl StoredItem for bool {
+    fn of_value(value: &Value) -> Option<bool> {
+        value.as_bool()
+    }
+
+    fn into_value(self) -> Value {
+        Value::Boolean(self)
+    }
+
+    fn push_all(items: &[bool], bytes: &mut Vec<u8>) {
+        for eight in items.chunks(8) {
+            bytes.push(eight.iter().zip(0..).map(|(it, bit)| u8::from(*it) << bit).sum());
+        }
+    }
+
+    fn take_all(bytes: &mut &[u8], count: usize) -> Option<Vec<bool>> {
+        let (bits, rest) = bytes.split_at_checked(count.div_ceil(8))?;
+        *bytes = rest;
+        Some((0..count).map(|it| bits[it / 8] >> (it % 8) & 1 == 1).collect())
+    }
+}
+
+impl StoredItem for String {
+    fn of_value(value: &Value) -> Option<String> {
+        value.as_str().map(str::to_owned)
+    }
+
+    fn into_value(self) -> Value {
+        Value::text(self)
+    }
+
+    fn push_all(items: &[String], bytes: &mut Vec<u8>) {
+        for item in items {
+            bytes.extend((item.len() as u32).to_le_bytes());
+            bytes.extend(item.as_bytes());
+        }
+    }
+
+    fn take_all(bytes: &mut &[u8], count: usize) -> Option<Vec<String>> {
+        let one = |_| {
+            let len = u32::from_le_bytes(take(bytes)?);
+            let (text, rest) = bytes.split_at_checked(len as usize)?;
+            *bytes = rest;
+            std::str::from_utf8(text).ok().map(str::to_owned)
+        };
+        // As many as there are bytes at most.
+        (0..count).map(one).collect()
+    }
+}
+
+fn push_numbers<T: NumberItem>(items: &[T], bytes: &mut Vec<u8>) {
+    items.iter().for_each(|it| bytes.extend(it.to_bytes()));
+}
+
+fn take_numbers<T: NumberItem>(bytes: &mut &[u8], count: usize) -> Option<Vec<T>> {
+    let (items, rest) = bytes.split_at_checked(count.checked_mul(8)?)?;
+    *bytes = rest;
+    Some(items.as_chunks::<8>().0.iter().map(|it| T::from_bytes(*it)).collect())
+}
 
 const FAMILY: u8 = 15;
 const LEVEL_MIN: u8 = 8;
@@ -31,7 +148,7 @@ const FLAG_ONE_ITEM: u8 = 4;
 const LEVELS_MAX: usize = 60;
 
 /// The sketch as bytes.
-pub fn write<T: Item>(sketch: &Kll<T>) -> Vec<u8> {
+pub fn write<T: StoredItem>(sketch: &Kll<T>) -> Vec<u8> {
     let levels: Vec<&[T]> = sketch.levels().iter().map(Vec::as_slice).collect();
     let (kind, flags) = match sketch.count() {
         0 => (NO_ITEMS, FLAG_EMPTY),
@@ -43,7 +160,7 @@ pub fn write<T: Item>(sketch: &Kll<T>) -> Vec<u8> {
     bytes.extend(sketch.k().to_le_bytes());
     bytes.extend([LEVEL_MIN, 0]);
     if kind != FULL {
-        levels.iter().copied().flatten().for_each(|it| bytes.extend(it.to_bytes()));
+        levels.iter().for_each(|it| T::push_all(it, &mut bytes));
         return bytes;
     }
     let items: usize = levels.iter().map(|it| it.len()).sum();
@@ -60,21 +177,23 @@ pub fn write<T: Item>(sketch: &Kll<T>) -> Vec<u8> {
         begin += levels.get(level).map_or(0, |it| it.len());
     }
     let (least, greatest) = sketch.bounds();
-    bytes.extend(least.to_bytes());
-    bytes.extend(greatest.to_bytes());
+    T::push_all(&[least], &mut bytes);
+    T::push_all(&[greatest], &mut bytes);
+    let mut all = Vec::with_capacity(items);
     for (level, items) in levels.into_iter().enumerate() {
         let mut items = items.to_vec();
         match level {
             0 => items.reverse(),
             _ => items.sort_unstable_by(T::compare),
         }
-        items.into_iter().for_each(|it| bytes.extend(it.to_bytes()));
+        all.append(&mut items);
     }
+    T::push_all(&all, &mut bytes);
     bytes
 }
 
 /// The sketch that bytes are; `None` when they are none.
-pub fn read<T: Item>(bytes: &[u8]) -> Option<Kll<T>> {
+pub fn read<T: StoredItem>(bytes: &[u8]) -> Option<Kll<T>> {
     let mut rest = bytes;
     let [preamble, version, family, _flags, k_low, k_high, least_capacity, _] = take(&mut rest)?;
     let k = u16::from_le_bytes([k_low, k_high]);
@@ -84,8 +203,9 @@ pub fn read<T: Item>(bytes: &[u8]) -> Option<Kll<T>> {
     match [preamble, version] {
         NO_ITEMS => rest.is_empty().then(|| Kll::new(k)),
         ONE_ITEM => {
-            let item = T::from_bytes(take(&mut rest)?);
-            rest.is_empty().then(|| Kll::from_levels(k, (item, item), vec![vec![item]]))?
+            let item = T::take_all(&mut rest, 1)?.pop()?;
+            let bounds = (item.clone(), item.clone());
+            rest.is_empty().then(|| Kll::from_levels(k, bounds, vec![vec![item]]))?
         }
         FULL => {
             let count = u64::from_le_bytes(take(&mut rest)?);
@@ -98,7 +218,7 @@ pub fn read<T: Item>(bytes: &[u8]) -> Option<Kll<T>> {
     }
 }
 
-fn read_levels<T: Item>(k: u16, levels: usize, mut rest: &[u8]) -> Option<Kll<T>> {
+fn read_levels<T: StoredItem>(k: u16, levels: usize, mut rest: &[u8]) -> Option<Kll<T>> {
     if !(1..=LEVELS_MAX).contains(&levels) {
         return None;
     }
@@ -107,17 +227,17 @@ fn read_levels<T: Item>(k: u16, levels: usize, mut rest: &[u8]) -> Option<Kll<T>
         begins.push(usize::try_from(i32::from_le_bytes(take(&mut rest)?)).ok()?);
     }
     begins.push(capacity(k, levels));
-    let bounds = (T::from_bytes(take(&mut rest)?), T::from_bytes(take(&mut rest)?));
+    let bounds = (T::take_all(&mut rest, 1)?.pop()?, T::take_all(&mut rest, 1)?.pop()?);
+    let count = capacity(k, levels).checked_sub(*begins.first()?)?;
+    let mut items = T::take_all(&mut rest, count)?.into_iter();
     let mut found = Vec::with_capacity(levels);
     for (level, begin) in begins.windows(2).enumerate() {
         let [begin, end] = begin else { return None };
-        let (items, behind) = rest.split_at_checked(end.checked_sub(*begin)?.checked_mul(8)?)?;
-        rest = behind;
-        let items = items.as_chunks::<8>().0.iter().map(|it| T::from_bytes(*it));
-        found.push(match level {
-            0 => items.rev().collect(),
-            _ => items.collect::<Vec<T>>(),
-        });
+        let mut of_level: Vec<T> = items.by_ref().take(end.checked_sub(*begin)?).collect();
+        if level == 0 {
+            of_level.reverse();
+        }
+        found.push(of_level);
     }
     rest.is_empty().then(|| Kll::from_levels(k, bounds, found))?
 }

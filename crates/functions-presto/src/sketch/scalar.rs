@@ -1,6 +1,13 @@
 //! Scalar functions of sketches of numbers.
 
-use super::{Kll, TDigest, aggregate::Sketch, t_digest::Centroid, types::SketchKind};
+use super::{
+    Kll, TDigest,
+    aggregate::Sketch,
+    kll_bytes::StoredItem,
+    quantile_digest::{DigestNumber, QuantileDigest},
+    t_digest::Centroid,
+    types::SketchKind,
+};
 use crate::aggregate::{Number, weights_overflow};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -18,16 +25,21 @@ pub(super) fn register(registry: &mut Registry) {
     add(
         registry,
         ("scale_qdigest", "scale_qdigest(qdigest(T), factor) -> qdigest(T)"),
-        "The digest with all weights multiplied with a factor above 0, and rounded.",
+        "The digest with all weights multiplied with a factor above 0.",
         (
             &format!("value_at_quantile(scale_qdigest(d, 2.0), 0.5) FROM (SELECT {q_digest}) s(d)"),
             "2",
         ),
         |args| {
-            let element = SketchKind::QDigest.element_of(args.first()?)?;
-            let types = vec![args.first()?.clone(), Type::Double];
-            let result = types.first()?.clone();
-            of_numbers(args, types, result, &element, scale::<i64>, scale::<f64>)
+            let digest = args.first()?.clone();
+            SketchKind::QDigest.element_of(&digest)?;
+            bound(args, vec![digest.clone(), Type::Double], digest, |row| {
+                let mut digest: QuantileDigest = sketch(row)?;
+                digest.scale(factor_of(row)?);
+                let is_finite = digest.total().is_finite();
+                let bytes = is_finite.then(|| digest.write()).ok_or_else(weights_overflow)?;
+                Ok(Value::Varbinary(bytes.into()))
+            })
         },
     );
 }
@@ -46,7 +58,7 @@ pub(super) fn add(
 }
 
 /// The binding of a function of values, if the arguments become `types`.
-pub(super) fn bound(
+pub(crate) fn bound(
     args: &[Type],
     types: Vec<Type>,
     result: Type,
@@ -68,18 +80,18 @@ pub(super) fn bound(
     fits.then(|| BoundScalar::new(types, result, ScalarTraits::DEFAULT, vectorized))
 }
 
-/// Like [`bound`], for sketches of integers or of doubles.
-fn of_numbers(
-    args: &[Type],
-    types: Vec<Type>,
-    result: Type,
-    element: &Type,
-    of_integers: fn(ValueRow<'_>, &Type) -> Result<Value>,
-    of_doubles: fn(ValueRow<'_>, &Type) -> Result<Value>,
-) -> Option<BoundScalar> {
-    let function = if element.is_integer() { of_integers } else { of_doubles };
-    let element = element.clone();
-    bound(args, types, result, move |row| function(row, &element))
+/// A function of KLL sketches of items of a type.
+type OfItems = fn(ValueRow<'_>) -> Result<Value>;
+
+/// One of four functions by the type of items: BIGINT, DOUBLE, VARCHAR or BOOLEAN.
+fn by_item(element: &Type, functions: [OfItems; 4]) -> OfItems {
+    let [bigint, double, varchar, boolean] = functions;
+    match element {
+        Type::BigInt => bigint,
+        Type::Varchar => varchar,
+        Type::Boolean => boolean,
+        _ => double,
+    }
 }
 
 pub(super) fn bytes_of(value: &Value) -> Option<&[u8]> {
@@ -155,7 +167,8 @@ fn register_quantiles(registry: &mut Registry) {
     add(
         registry,
         ("quantile_at_value", "quantile_at_value(digest, value) -> double"),
-        "The share of values at or below a value in a tdigest or qdigest; null outside of its range.",
+        "The share of values at or below a value in a tdigest, or below it in a qdigest; null \
+         outside of its range.",
         (&format!("quantile_at_value(d, 9) {digest}"), "1.0"),
         bind_rank,
     );
@@ -189,15 +202,12 @@ fn bind_quantile(args: &[Type], is_array: bool) -> Option<BoundScalar> {
         });
     }
     let element = SketchKind::QDigest.element_of(&digest)?;
-    let result = shape(element.clone());
-    of_numbers(args, types, result, &element, quantiles::<i64>, quantiles::<f64>)
-}
-
-fn quantiles<T: Number>(row: ValueRow<'_>, element: &Type) -> Result<Value> {
-    let (digest, asked): (Kll<T>, _) = (sketch(row)?, row.value(1));
-    let found = digest.quantiles(&fractions(&asked)?);
-    let found = found.map(|it| it.into_iter().map(|it| it.value(element)).collect());
-    Ok(shaped(&asked, found))
+    let encoding = DigestNumber::of(&element);
+    bound(args, types, shape(element), move |row| {
+        let (digest, asked): (QuantileDigest, _) = (sketch(row)?, row.value(1));
+        let found = digest.quantiles(&fractions(&asked)?);
+        Ok(shaped(&asked, Some(found.into_iter().map(|it| encoding.decode(it)).collect())))
+    })
 }
 
 fn rank_in(digest: &TDigest, value: f64) -> Option<f64> {
@@ -214,17 +224,11 @@ fn bind_rank(args: &[Type]) -> Option<BoundScalar> {
         });
     }
     let element = SketchKind::QDigest.element_of(&digest)?;
-    let types = vec![digest, element.clone()];
-    of_numbers(args, types, Type::Double, &element, rank::<i64>, rank::<f64>)
-}
-
-fn rank<T: Number>(row: ValueRow<'_>, _element: &Type) -> Result<Value> {
-    let digest: Kll<T> = sketch(row)?;
-    let Some(value) = T::of(&row.value(1)) else { return Ok(Value::Null) };
-    let ends = digest.quantiles(&[0.0, 1.0]).unwrap_or_default();
-    let [least, greatest] = ends[..] else { return Ok(Value::Null) };
-    let is_outside = value.compare(&least).is_lt() || value.compare(&greatest).is_gt();
-    Ok(if is_outside { Value::Null } else { optional(digest.rank(value, true)) })
+    let encoding = DigestNumber::of(&element);
+    bound(args, vec![digest, element], Type::Double, move |row| {
+        let digest: QuantileDigest = sketch(row)?;
+        Ok(optional(encoding.encode(&row.value(1)).and_then(|it| digest.rank(it))))
+    })
 }
 
 fn factor_of(row: ValueRow<'_>) -> Result<f64> {
@@ -232,12 +236,6 @@ fn factor_of(row: ValueRow<'_>) -> Result<f64> {
     let is_allowed = factor > 0.0 && factor.is_finite();
     let message = || Error::invalid_value(format!("a scale factor must be above 0: {factor}"));
     is_allowed.then_some(factor).ok_or_else(message)
-}
-
-fn scale<T: Number>(row: ValueRow<'_>, _element: &Type) -> Result<Value> {
-    let digest: Kll<T> = sketch(row)?;
-    let scaled = digest.scaled(factor_of(row)?).ok_or_else(weights_overflow)?;
-    Ok(Value::Varbinary(scaled.write().into()))
 }
 
 fn t_digest() -> Type {
@@ -411,7 +409,16 @@ fn register_kll(registry: &mut Registry) {
             let types = [args.first()?.clone(), Type::Double, Type::Boolean];
             let types = types.get(..args.len())?.to_vec();
             let result = element.clone();
-            of_numbers(args, types, result, &element, kll_quantile::<i64>, kll_quantile::<f64>)
+            let function = by_item(
+                &element,
+                [
+                    kll_quantile::<i64>,
+                    kll_quantile::<f64>,
+                    kll_quantile::<String>,
+                    kll_quantile::<bool>,
+                ],
+            );
+            bound(args, types, result, function)
         },
     );
     add(
@@ -423,7 +430,11 @@ fn register_kll(registry: &mut Registry) {
             let element = SketchKind::Kll.element_of(args.first()?)?;
             let types = [args.first()?.clone(), element.clone(), Type::Boolean];
             let types = types.get(..args.len())?.to_vec();
-            of_numbers(args, types, Type::Double, &element, kll_rank::<i64>, kll_rank::<f64>)
+            let function = by_item(
+                &element,
+                [kll_rank::<i64>, kll_rank::<f64>, kll_rank::<String>, kll_rank::<bool>],
+            );
+            bound(args, types, Type::Double, function)
         },
     );
 }
@@ -432,15 +443,15 @@ fn is_inclusive(row: ValueRow<'_>) -> bool {
     row.value(2).as_bool() != Some(false)
 }
 
-fn kll_quantile<T: Number>(row: ValueRow<'_>, element: &Type) -> Result<Value> {
+fn kll_quantile<T: StoredItem>(row: ValueRow<'_>) -> Result<Value> {
     let kll: Kll<T> = sketch(row)?;
     let fraction = fractions(&row.value(1))?.first().copied().unwrap_or(0.0);
     let found = kll.quantile(fraction, is_inclusive(row));
-    Ok(found.map_or(Value::Null, |it| it.value(element)))
+    Ok(found.map_or(Value::Null, T::into_value))
 }
 
-fn kll_rank<T: Number>(row: ValueRow<'_>, _element: &Type) -> Result<Value> {
+fn kll_rank<T: StoredItem>(row: ValueRow<'_>) -> Result<Value> {
     let kll: Kll<T> = sketch(row)?;
-    let rank = T::of(&row.value(1)).and_then(|it| kll.rank(it, is_inclusive(row)));
+    let rank = T::of_value(&row.value(1)).and_then(|it| kll.rank(&it, is_inclusive(row)));
     Ok(optional(rank))
 }

@@ -1,7 +1,7 @@
 //! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as
-//! VARBINARY: in Presto's bytes, apart from QDIGEST, which has those of a KLLSKETCH.
+//! VARBINARY, in Presto's bytes.
 
-use super::{SetDigest, TDigest, kll_bytes};
+use super::{SetDigest, TDigest, aggregate::Sketch, kll_bytes, quantile_digest::QuantileDigest};
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
@@ -17,7 +17,7 @@ use volley_vector::Decoded;
 pub enum SketchKind {
     /// A T-digest.
     TDigest,
-    /// A quantile digest: a KLL sketch whose quantiles are told as the digest's.
+    /// A quantile digest.
     QDigest,
     /// A KLL sketch.
     Kll,
@@ -30,16 +30,19 @@ pub enum SketchKind {
 struct SketchType {
     name: String,
     kind: SketchKind,
-    is_integer: bool,
+    element: Type,
 }
 
 impl SketchType {
     fn is_valid(&self, bytes: &[u8]) -> bool {
-        match (self.kind, self.is_integer) {
+        match (self.kind, &self.element) {
             (SketchKind::TDigest, _) => TDigest::from_bytes(bytes).is_some(),
+            (SketchKind::QDigest, _) => QuantileDigest::read(bytes).is_some(),
             (SketchKind::Set, _) => SetDigest::from_bytes(bytes).is_some(),
-            (_, true) => kll_bytes::read::<i64>(bytes).is_some(),
-            (_, false) => kll_bytes::read::<f64>(bytes).is_some(),
+            (SketchKind::Kll, Type::BigInt) => kll_bytes::read::<i64>(bytes).is_some(),
+            (SketchKind::Kll, Type::Varchar) => kll_bytes::read::<String>(bytes).is_some(),
+            (SketchKind::Kll, Type::Boolean) => kll_bytes::read::<bool>(bytes).is_some(),
+            (SketchKind::Kll, _) => kll_bytes::read::<f64>(bytes).is_some(),
         }
     }
 }
@@ -84,13 +87,13 @@ impl SketchKind {
         }
     }
 
-    /// The types of numbers that there are sketches of; a set's are not part of its type, which
+    /// The types of values that there are sketches of; a set's are not part of its type, which
     /// has that of hashes here.
     pub fn elements(self) -> &'static [Type] {
         match self {
             SketchKind::TDigest => &[Type::Double],
             SketchKind::QDigest => &[Type::BigInt, Type::Real, Type::Double],
-            SketchKind::Kll => &[Type::BigInt, Type::Double],
+            SketchKind::Kll => &[Type::BigInt, Type::Double, Type::Varchar, Type::Boolean],
             SketchKind::Set => &[Type::BigInt],
         }
     }
@@ -101,8 +104,7 @@ impl SketchKind {
             SketchKind::Set => self.name().to_owned(),
             _ => format!("{}({element})", self.name()),
         };
-        let is_integer = element.is_integer();
-        Type::Custom(Custom::new(SketchType { name, kind: self, is_integer }))
+        Type::Custom(Custom::new(SketchType { name, kind: self, element: element.clone() }))
     }
 
     /// The element type of a type of such sketches; `None` of another type.
@@ -137,13 +139,13 @@ pub(super) fn register(registry: &mut Registry) {
 }
 
 fn bind_bytes(from: &Type, to: &Type) -> Option<BoundScalar> {
-    let kind_of = |kind: SketchKind| kind.element_of(to).map(|it| (kind, it.is_integer()));
-    let (kind, is_integer) = SketchKind::ALL.into_iter().find_map(kind_of)?;
+    let kind_of = |kind: SketchKind| kind.element_of(to).map(|it| (kind, it));
+    let (kind, element) = SketchKind::ALL.into_iter().find_map(kind_of)?;
     if *from != Type::Varbinary {
         return None;
     }
     let name = to.to_string();
-    let sketch = SketchType { name, kind, is_integer };
+    let sketch = SketchType { name, kind, element };
     let function = simple::vectorized(move |rows, args, to, ctx| {
         let decoded = Decoded::new(&args[0])?;
         rows.for_each(|row| {

@@ -2,7 +2,7 @@
 
 use crate::{
     documentation::doc,
-    kll::{Item, Kll},
+    kll::{Kll, NumberItem},
     value_aggregate::{self, ValueAggregate, ValueRow, elements},
 };
 use std::{marker::PhantomData, sync::Arc};
@@ -93,7 +93,7 @@ fn bound<T: Number>(
 }
 
 /// Numbers that sketches are made of.
-pub trait Number: Item {
+pub trait Number: NumberItem {
     /// The item that a value is.
     fn of(value: &Value) -> Option<Self>;
 

@@ -44,6 +44,15 @@ pub(super) fn register(registry: &mut Registry) {
     }
 }
 
+/// Whether all of `text` matches a LIKE pattern.
+///
+/// # Errors
+///
+/// Invalid value: an escape character at the end of the pattern, or before an ordinary one.
+pub fn matches_like(text: &str, pattern: &str, escape: Option<char>) -> Result<bool> {
+    Ok(Matcher::new(pattern, escape, Syntax::Like)?.matches(text))
+}
+
 fn bind(args: &[Type], syntax: Syntax) -> Option<BoundScalar> {
     let is_text = |it: &Type| matches!(it, Type::Varchar | Type::Unknown);
     let takes_escape = syntax != Syntax::Glob;

@@ -6,6 +6,7 @@
 //!     └── a table of the row groups that begin in these bytes ── its own splits ── batches
 //! ```
 
+mod partition_sink;
 mod sink;
 mod source;
 mod split;

@@ -92,6 +92,83 @@ fn files_of_an_existing_table_are_added() {
     assert_eq!(fragment["updateMode"], "APPEND");
 }
 
+/// As [`info`], of a table with the key `k`.
+fn partitioned(folder: &str, target: &str, table_type: &str) -> JsonValue {
+    let mut info = info(folder);
+    let handle = info.pointer_mut("/writerTarget/handle/connectorHandle").unwrap();
+    handle["inputColumns"] = json!([
+        {"name": "a", "columnType": "REGULAR"}, {"name": "k", "columnType": "PARTITION_KEY"}]);
+    handle["locationHandle"]["targetPath"] = json!(target);
+    handle["locationHandle"]["tableType"] = json!(table_type);
+    info
+}
+
+fn keyed(rows: &[(i64, Option<&str>)]) -> Batch {
+    let numbers: Vec<Value> = rows.iter().map(|it| Value::BigInt(it.0)).collect();
+    let keys = rows.iter().map(|it| it.1.map_or(Value::Null, Value::text));
+    let keys = Vector::from_values(Type::Varchar, &keys.collect::<Vec<_>>());
+    Batch::new(vec![Vector::from_values(Type::BigInt, &numbers), keys], rows.len())
+}
+
+#[test]
+fn each_partition_has_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (new, table) = (folder.path().join("new"), folder.path().join("table"));
+    std::fs::create_dir_all(table.join("k=x")).unwrap();
+    std::fs::write(table.join("k=x/.prestoPartition"), "{}").unwrap();
+    for (table_type, modes) in
+        [("NEW", ["NEW", "NEW", "NEW"]), ("EXISTING", ["NEW", "NEW", "APPEND"])]
+    {
+        let (new, table) = (new.display().to_string(), table.display().to_string());
+        let info = partitioned(&new, &table, table_type);
+        let write = TableWrite::new(Some(&info), TASK).unwrap();
+        let schema = [Field::new("a", Type::BigInt), Field::new("k", Type::Varchar)];
+        let schema: Schema = schema.into_iter().collect();
+        let writer = write.sinks.writer(&WriteTarget::default(), &schema).unwrap();
+        let mut sink = writer.open().unwrap();
+        sink.write(&keyed(&[(1, Some("x")), (2, None), (3, Some("x")), (4, Some("a/b"))])).unwrap();
+        sink.write(&keyed(&[(5, Some("x"))])).unwrap();
+        sink.write(&keyed(&[(6, Some(""))])).unwrap();
+        sink.finish().unwrap();
+        let report = write.written.report(&counts(&[6]), COLUMNS).unwrap();
+        let fragments = report.column(2).to_values().unwrap();
+        let found: Vec<JsonValue> = fragments.iter().skip(1).map(json_of).collect();
+        let shown = |it: &JsonValue| {
+            (it["name"].as_str().unwrap().to_owned(), it["rowCount"].as_i64().unwrap())
+        };
+        let names: Vec<(String, i64)> = found.iter().map(shown).collect();
+        let names: Vec<(&str, i64)> = names.iter().map(|it| (it.0.as_str(), it.1)).collect();
+        assert_eq!(names, [("k=__HIVE_DEFAULT_PARTITION__", 2), ("k=a%2Fb", 1), ("k=x", 3)]);
+        for (fragment, mode) in found.iter().zip(modes) {
+            let name = fragment["name"].as_str().unwrap();
+            assert_eq!(fragment["updateMode"], mode, "{name}");
+            assert_eq!(fragment["targetPath"], format!("{table}/{name}"));
+            let file = fragment["fileWriteInfos"][0]["writeFileName"].as_str().unwrap();
+            assert!(std::fs::exists(format!("{new}/{name}/{file}")).unwrap());
+        }
+    }
+}
+
+#[test]
+fn partitions_have_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().display().to_string();
+    let write = TableWrite::new(Some(&partitioned(&folder, &folder, "NEW")), TASK).unwrap();
+    let open = |key: Type| {
+        let schema = [Field::new("a", Type::BigInt), Field::new("k", key)];
+        let schema: Schema = schema.into_iter().collect();
+        write.sinks.writer(&WriteTarget::default(), &schema).unwrap().open()
+    };
+    let error = open(Type::Double).map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    let keys: Vec<String> = (0..101).map(|it| it.to_string()).collect();
+    let rows: Vec<(i64, Option<&str>)> = keys.iter().map(|it| (1, Some(it.as_str()))).collect();
+    let mut sink = open(Type::Varchar).unwrap();
+    sink.write(&keyed(&rows[..100])).unwrap();
+    let error = sink.write(&keyed(&rows)).unwrap_err();
+    assert!(error.message().contains("limit of 100 open writers"), "{error}");
+}
+
 #[test]
 fn a_sink_that_is_dropped_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,7 +189,7 @@ fn what_cannot_be_written_is_refused() {
     };
     let handle = "/writerTarget/handle/connectorHandle";
     for (member, value, message) in [
-        ("inputColumns/0/columnType", json!("PARTITION_KEY"), "a partitioned table"),
+        ("inputColumns/0/columnType", json!("SYNTHESIZED"), "SYNTHESIZED"),
         ("bucketProperty", json!({}), "bucketProperty"),
         ("actualStorageFormat", json!("TEXTFILE"), "TEXTFILE"),
         ("locationHandle/writePath", json!("s3://a/b"), "local folder"),

@@ -4,7 +4,7 @@ use super::{
     Translator,
     function_call::function_name,
     group_id::INPUT_ROW,
-    reduce_agg::{Fold, REDUCE_AGG},
+    reduce_agg::{Fold, REDUCE_AGG, is_hidden},
     relation::{Computed, Relation, unnamed},
 };
 use crate::{
@@ -119,12 +119,14 @@ impl Translator<'_> {
         let mut columns: Vec<(String, Expr)> = columns.collect();
         self.scope(&relation)?.folded(&mut columns, width, folds)?;
         if !step.finishes() {
+            columns.retain(|it| !is_hidden(&it.0));
             return Ok(relation.project(columns));
         }
         let types = results.into_iter().map(|it| it.1);
         for ((_, column), data_type) in columns.iter_mut().skip(width).zip(types) {
             *column = column.clone().cast(data_type);
         }
+        columns.retain(|it| !is_hidden(&it.0));
         Ok(relation.project(columns))
     }
 

@@ -1,7 +1,8 @@
 //! `reduce_agg`: the aggregate collects values, and expressions above it fold them.
 //!
 //! ```text
-//! SINGLE         reduce(values, initial, input, s -> s)
+//! SINGLE         reduce(values, initial, input, s -> s); a further aggregate has the initial state
+//!                of a row of the group where that is no constant
 //! PARTIAL        the same: a state per group
 //! INTERMEDIATE, FINAL   reduce(the states but the first, the first state, combine, s -> s)
 //! ```
@@ -29,10 +30,26 @@ pub(super) const REDUCE_AGG: &str = "reduce_agg";
 pub(super) struct Fold {
     /// The aggregate that collects them, among those of its node.
     aggregate: usize,
-    /// The state before the first value; none where the values are states.
-    initial: Option<Expr>,
+    initial: Initial,
     /// From a state and a value to the next state.
     lambda: Expr,
+}
+
+/// The state before the first value.
+enum Initial {
+    /// The first value: the values are states.
+    First,
+    Constant(Expr),
+    /// What this aggregate found, among those of its node.
+    Aggregate(usize),
+}
+
+/// The prefix of names of columns that only folds read.
+const HIDDEN: &str = "$initial ";
+
+/// Whether a column of an aggregation is one that only folds read.
+pub(super) fn is_hidden(name: &str) -> bool {
+    name.starts_with(HIDDEN)
 }
 
 impl Translator<'_> {
@@ -58,8 +75,11 @@ impl Translator<'_> {
             return Err(wrong_arguments());
         };
         let initial = match (merges, values.as_slice()) {
-            (true, _) => None,
-            (false, [_, initial]) => Some(initial.clone()),
+            (true, _) => Initial::First,
+            (false, [_, initial]) if matches!(initial.kind, ExprKind::Constant(_)) => {
+                Initial::Constant(initial.clone())
+            }
+            (false, [_, initial]) => Initial::Aggregate(self.initial_state(calls, initial)?),
             _ => return Err(wrong_arguments()),
         };
         let lambda = if merges { combine.clone() } else { input.clone() };
@@ -86,6 +106,29 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Adds the aggregate that finds the initial state of a group.
+    fn initial_state(&self, calls: &mut Calls, initial: &Expr) -> Result<usize> {
+        let bound = self.names().resolve_aggregate("arbitrary", &[initial.data_type.clone()])?;
+        if bound.intermediate != bound.result {
+            return Err(Error::internal("a state of arbitrary that is no value"));
+        }
+        let index = calls.aggregates.len();
+        let args = vec![calls.computed.position(initial.clone())];
+        calls.fields.push(unnamed(bound.result.clone()));
+        calls.variables.push((format!("{HIDDEN}{index}"), bound.result));
+        calls.aggregates.push(Aggregate {
+            function: bound.name,
+            args,
+            arg_types: bound.args,
+            distinct: false,
+            merges: false,
+            filter: None,
+            order_by: Vec::new(),
+            place: Place::default(),
+        });
+        Ok(index)
+    }
+
     /// The type of the state that a merging call reads, if it is one of `reduce_agg`.
     pub(super) fn reduce_state(&self, call: &Object<'_>) -> Result<Option<(String, Type)>> {
         let arguments = call.elements("arguments")?;
@@ -104,9 +147,16 @@ impl ExpressionScope<'_> {
         folds: Vec<Fold>,
     ) -> Result<()> {
         for fold in folds {
-            let column = columns.get_mut(keys + fold.aggregate);
-            let (_, column) = column.ok_or_else(|| Error::internal("no column of reduce_agg"))?;
-            *column = self.fold(column.clone(), fold.initial, fold.lambda)?;
+            let missing = || Error::internal("no column of reduce_agg");
+            let initial = match fold.initial {
+                Initial::First => None,
+                Initial::Constant(initial) => Some(initial),
+                Initial::Aggregate(index) => {
+                    Some(columns.get(keys + index).ok_or_else(missing)?.1.clone())
+                }
+            };
+            let (_, column) = columns.get_mut(keys + fold.aggregate).ok_or_else(missing)?;
+            *column = self.fold(column.clone(), initial, fold.lambda)?;
         }
         Ok(())
     }

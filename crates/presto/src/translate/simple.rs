@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::{Expr, Place};
+use volley_expression::{Expr, ExprKind, Parameter, Place};
 use volley_plan::{
     AggregateStep, AggregationNode, EnforceSingleRowNode, FilterNode, LimitNode, OrderByNode,
     PlanNode, PlanNodeId, TopNNode, UniqueIdNode,
@@ -54,9 +54,7 @@ impl Translator<'_> {
                     let data_type = transfer_type(&column.data_type);
                     column.cast(data_type)
                 }
-                "interval day to second" => scope.function("to_milliseconds", vec![column])?,
-                "interval year to month" => months(&scope, &column)?,
-                _ => column,
+                signature => transferred(&scope, column, signature, 0)?,
             };
             columns.push((variable.name.clone(), column));
         }
@@ -186,6 +184,37 @@ impl Translator<'_> {
         }
         Ok(relation.project(exprs))
     }
+}
+
+/// A value of a type of Presto as pages have it: intervals, also in arrays, are numbers of
+/// milliseconds or months.
+/// `level` is that of a lambda in the expression.
+fn transferred(
+    scope: &ExpressionScope<'_>,
+    value: Expr,
+    signature: &str,
+    level: usize,
+) -> Result<Expr> {
+    match (signature, &value.data_type) {
+        ("interval day to second", _) => scope.function("to_milliseconds", vec![value]),
+        ("interval year to month", _) => months(scope, &value),
+        (_, Type::Array(element)) if signature.contains("interval ") => {
+            let Some(inner) = element_of(signature) else { return Ok(value) };
+            let element = (**element).clone();
+            let parameter = ExprKind::Parameter(Parameter { level, index: 0 });
+            let parameter = Expr::new(parameter, element.clone());
+            let body = Box::new(transferred(scope, parameter, inner, level + 1)?);
+            let data_type = body.data_type.clone();
+            let kind = ExprKind::Lambda { level, parameters: vec![element], body };
+            scope.with_lambdas("transform", vec![value, Expr::new(kind, data_type)])
+        }
+        _ => Ok(value),
+    }
+}
+
+/// The signature of the elements of an array.
+pub(super) fn element_of(signature: &str) -> Option<&str> {
+    signature.strip_prefix("array(")?.strip_suffix(')')
 }
 
 /// The months of an interval, with its years.

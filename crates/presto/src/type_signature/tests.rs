@@ -1,6 +1,6 @@
 use super::*;
 use volley_error::ErrorKind;
-use volley_types::custom::Uuid;
+use volley_types::custom::{Uuid, ZonedClock};
 
 fn parse(signature: &str) -> Result<Type> {
     let mut registry = Registry::new();
@@ -32,19 +32,22 @@ fn signatures_are_types() {
     check("row()", Type::row([]));
     check("row(interval day to second)", Type::row([Field::new("", Type::Interval)]));
     check("timestamp with time zone", ZonedTimestamp::data_type());
+    check("time with time zone", ZonedClock::data_type());
+    let timed = [Field::new("a", ZonedClock::data_type()), Field::new("", ZonedClock::data_type())];
+    check("row(a time with time zone,time with time zone)", Type::row(timed));
     check("row(a uuid)", Type::row([Field::new("a", Uuid::data_type())]));
-    for custom in ["json", "ipaddress", "ipprefix", "HyperLogLog", "tdigest(double)"] {
+    for custom in
+        ["json", "ipaddress", "ipprefix", "HyperLogLog", "tdigest(double)", "qdigest(real)"]
+    {
         assert!(matches!(parse(custom).unwrap(), Type::Custom(_)), "{custom}");
     }
 }
 
 #[test]
 fn unknown_types_are_named() {
-    for (signature, name) in [
-        ("array(geometry)", "geometry"),
-        ("row(a time with time zone)", "time with time zone"),
-        ("map(bigint,qdigest(double))", "qdigest"),
-    ] {
+    for (signature, name) in
+        [("array(geometry)", "geometry"), ("map(bigint,qdigest(varchar))", "qdigest")]
+    {
         let error = parse(signature).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains(name), "{error}");

@@ -78,7 +78,8 @@ impl<'a> Binder<'a> {
             Command::ShowCreate { name, is_view } => self.show_create(name, *is_view)?,
             Command::ShowStatistics { name } => self.show_statistics(name)?,
             Command::ShowTables => Statement::ShowTables,
-            Command::ShowFunctions => Statement::ShowFunctions,
+            Command::ShowFunctions { names } => Statement::ShowFunctions { names: names.clone() },
+            Command::ShowSession { names } => Statement::ShowSession { names: names.clone() },
             Command::Prepare { name, statement } => {
                 Statement::Prepare { name: name.value.clone(), statement: Arc::clone(statement) }
             }

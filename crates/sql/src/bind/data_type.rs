@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use volley_error::{Error, Result, Span};
 use volley_types::{
     DECIMAL_PRECISION_MAX, FIXED_ARRAY_SIZE_MAX, Field, Type,
-    custom::{Enumeration, TimeTz, TimestampUnit, UnsignedInteger, ZonedTimestamp},
+    custom::{Enumeration, TimeTz, TimestampUnit, UnsignedInteger, ZonedClock, ZonedTimestamp},
 };
 
 /// DECIMAL without arguments.
@@ -64,7 +64,10 @@ impl Binder<'_> {
             | DataType::Bytes(_) => Type::Varbinary,
             DataType::Date => Type::Date,
             DataType::Time(_, zone) if !has_zone(zone) => Type::Time,
-            DataType::Time(..) if !self.shared.is_presto() => TimeTz::data_type(),
+            DataType::Time(..) if self.shared.is_presto() => {
+                self.registered_type(ZonedClock::NAME, &[], span)?
+            }
+            DataType::Time(..) => TimeTz::data_type(),
             DataType::Timestamp(digits, zone) if !has_zone(zone) => match digits {
                 Some(digits) if !self.shared.is_presto() => timestamp_of(*digits),
                 _ => Type::Timestamp,

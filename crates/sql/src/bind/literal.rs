@@ -7,7 +7,7 @@ use volley_error::{Error, Result, Span};
 use volley_logical::Expr;
 use volley_types::{
     DECIMAL_PRECISION_MAX, Type, Value,
-    custom::{Json, UnsignedInteger, ZonedTimestamp},
+    custom::{Json, UnsignedInteger, ZonedClock, ZonedTimestamp},
     text::{WrittenZone, parse_zoned},
 };
 
@@ -109,6 +109,16 @@ impl Binder<'_> {
                 Some(_) => {
                     let text = Expr::constant(Value::text(text), Type::Varchar).at(span);
                     self.cast_to(text, ZonedTimestamp::data_type(), false).map(Some)
+                }
+            };
+        }
+        if *data_type == Type::Time {
+            let on_first_day = format!("1970-01-01 {}", text.trim());
+            return match parse_zoned(&on_first_day) {
+                None | Some((_, WrittenZone::None)) => Ok(None),
+                Some(_) => {
+                    let text = Expr::constant(Value::text(text), Type::Varchar).at(span);
+                    self.cast_to(text, ZonedClock::data_type(), false).map(Some)
                 }
             };
         }

@@ -150,8 +150,12 @@ impl<'a> Binder<'a> {
         self.call(name, vec![left, right], span)
     }
 
-    /// An integer literal beside a narrower integer takes its type, if it fits.
+    /// An integer literal next to a narrower integer takes its type, if it fits; in Presto it is an
+    /// INTEGER.
     pub(super) fn narrow_literals(&self, left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+        if self.shared.is_presto() {
+            return Ok((left, right));
+        }
         if is_integer_literal(&left) && literal_fits(&left, &right.data_type) {
             return Ok((self.coerce(left, &right.data_type)?, right));
         }

@@ -10,11 +10,11 @@ use super::{
     maintenance::{Maintenance, maintenance},
     secret::{SecretCommand, create_secret, drop_secret, is_secret},
     sequence::{CreateSequence, create_sequence},
-    show::{database_size, listing, table_info},
+    show::{database_size, listing, name_pattern, table_info},
     view::{rename_view, renames_view},
     *,
 };
-use crate::ExplainFormat;
+use crate::{ExplainFormat, statement::NamePattern};
 
 /// A parsed statement.
 #[derive(Debug)]
@@ -80,8 +80,10 @@ pub(crate) enum Command {
     ShowStatistics { name: ObjectName },
     /// SHOW TABLES.
     ShowTables,
-    /// SHOW FUNCTIONS.
-    ShowFunctions,
+    /// SHOW FUNCTIONS [LIKE pattern [ESCAPE character]].
+    ShowFunctions { names: Option<NamePattern> },
+    /// SHOW SESSION [LIKE pattern [ESCAPE character]].
+    ShowSession { names: Option<NamePattern> },
     /// PREPARE name AS statement.
     Prepare { name: Ident, statement: Arc<ParsedStatement> },
     /// EXECUTE name(values), of which some may have names.
@@ -308,7 +310,10 @@ fn show(parser: &mut Parser<'_>) -> Parsed<Command> {
         return Ok(Command::ShowAll);
     }
     if parser.parse_keyword(Keyword::FUNCTIONS) {
-        return Ok(Command::ShowFunctions);
+        return Ok(Command::ShowFunctions { names: name_pattern(parser)? });
+    }
+    if parser.parse_keyword(Keyword::SESSION) {
+        return Ok(Command::ShowSession { names: name_pattern(parser)? });
     }
     let is_alone = ends_statement(&parser.peek_nth_token_ref(1).token);
     if is_alone && is_word(parser, "secrets") {

@@ -7,7 +7,10 @@
 //! ```
 
 use super::command::{Command, Parsed};
-use crate::parse::{dotted, parse_query_at};
+use crate::{
+    parse::{dotted, parse_query_at},
+    statement::NamePattern,
+};
 use sqlparser::{
     ast::Statement,
     keywords::Keyword,
@@ -56,6 +59,25 @@ fn pattern(parser: &mut Parser<'_>) -> Parsed<String> {
         true => Ok(quoted(&parser.parse_literal_string()?)),
         false => Ok(quoted("%")),
     }
+}
+
+/// `[LIKE pattern [ESCAPE character]]`.
+pub(super) fn name_pattern(parser: &mut Parser<'_>) -> Parsed<Option<NamePattern>> {
+    if !parser.parse_keyword(Keyword::LIKE) {
+        return Ok(None);
+    }
+    let pattern = parser.parse_literal_string()?;
+    let mut escape = None;
+    if parser.parse_keyword(Keyword::ESCAPE) {
+        let text = parser.parse_literal_string()?;
+        let mut characters = text.chars();
+        escape = characters.next();
+        if escape.is_none() || characters.next().is_some() {
+            let message = format!("ESCAPE takes one character, not '{text}'");
+            return Err(ParserError::ParserError(message));
+        }
+    }
+    Ok(Some(NamePattern { pattern, escape }))
 }
 
 /// The columns of a table, after `PRAGMA table_info`.

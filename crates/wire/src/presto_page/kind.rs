@@ -3,7 +3,7 @@
 use volley_error::{Error, Result};
 use volley_types::{
     Interval, PhysicalType, Type,
-    custom::{Uuid, ZonedTimestamp},
+    custom::{Uuid, ZonedClock, ZonedTimestamp},
 };
 
 /// The blocks that hold values of one type.
@@ -45,8 +45,15 @@ impl BlockKind {
             Type::Custom(custom) if custom.storage().physical() == PhysicalType::View => {
                 BlockKind::Variable
             }
-            zoned if ZonedTimestamp::is(zoned) => BlockKind::Long,
+            zoned if has_zone(zoned) => BlockKind::Long,
             Type::Custom(custom) if *custom.storage() == Type::HugeInt => BlockKind::Int128,
+            // Such as BINGTILE and COLOR.
+            Type::Custom(custom)
+                if *custom.storage() == Type::BigInt && custom.name() == "BINGTILE" =>
+            {
+                BlockKind::Long
+            }
+            Type::Custom(custom) if *custom.storage() == Type::Integer => BlockKind::Int,
             _ => {
                 let message = format!("values of type {data_type} in Presto's pages");
                 return Err(Error::unsupported(message));
@@ -67,6 +74,11 @@ impl BlockKind {
             BlockKind::Row => "ROW",
         }
     }
+}
+
+/// Whether values have a time zone of their own: an instant and the number of a zone.
+pub(super) fn has_zone(data_type: &Type) -> bool {
+    ZonedTimestamp::is(data_type) || ZonedClock::is(data_type)
 }
 
 /// The 16 bytes of an interval: months, days, nanoseconds.

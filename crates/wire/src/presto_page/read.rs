@@ -2,16 +2,13 @@
 
 use super::{
     DICTIONARY, RUN_LENGTH,
-    kind::{BlockKind, from_sign_magnitude, to_bits, to_interval},
+    kind::{BlockKind, from_sign_magnitude, has_zone, to_bits, to_interval},
     zone_key,
 };
 use crate::decode::{Input, corruption};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{
-    Field, Interval, Native, Type,
-    custom::{ZonedTimestamp, stored_bits},
-};
+use volley_types::{Field, Interval, Native, Type, custom::stored_bits};
 use volley_vector::{
     Batch, BooleanBuffer, Buffer, INLINE_BYTES, Nested, NullBuffer, StringValues, StringView,
     Values, Vector,
@@ -130,7 +127,7 @@ fn flat(input: &mut Input<'_>, data_type: &Type, kind: BlockKind, depth: usize) 
         BlockKind::Long => match data_type {
             Type::Double => fixed(input, data_type, f64::from_le_bytes),
             Type::Time | Type::Timestamp => milliseconds(input, data_type),
-            _ if ZonedTimestamp::is(data_type) => zoned(input, data_type),
+            _ if has_zone(data_type) => zoned(input, data_type),
             _ => fixed(input, data_type, i64::from_le_bytes),
         },
         BlockKind::Int128 => match data_type {
@@ -225,7 +222,7 @@ fn milliseconds(input: &mut Input<'_>, data_type: &Type) -> Result<Vector> {
     Ok(Vector::flat(data_type.clone(), Values::from_native::<i64>(values.into()), nulls))
 }
 
-/// Timestamps with a time zone, which has another number in Presto.
+/// Timestamps and times with a time zone, which has another number in Presto.
 fn zoned(input: &mut Input<'_>, data_type: &Type) -> Result<Vector> {
     let (mut values, nulls) = numbers(input, i64::from_le_bytes)?;
     for (row, value) in values.iter_mut().enumerate() {

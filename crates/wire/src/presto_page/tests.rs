@@ -2,7 +2,7 @@ use super::*;
 use volley_error::ErrorKind;
 use volley_types::{
     Field, Interval, Type, Value,
-    custom::{IpAddress, Uuid, ZonedTimestamp},
+    custom::{IpAddress, Uuid, ZonedClock, ZonedTimestamp},
 };
 use volley_vector::{
     Batch, Vector,
@@ -329,6 +329,8 @@ fn custom_types_have_prestos_bytes() {
     check(IpAddress::data_type(), "10.1.2.3", &address);
     let zoned = ((5_025_000i64 << 12) | 1825).to_le_bytes();
     check(ZonedTimestamp::data_type(), "1969-12-31 17:23:45 America/Los_Angeles", &zoned);
+    let clock = ((36_000_000i64 << 12) | 960).to_le_bytes();
+    check(ZonedClock::data_type(), "12:00:00 +02:00", &clock);
 }
 
 #[test]

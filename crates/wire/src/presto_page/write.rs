@@ -2,14 +2,11 @@
 
 use super::{
     RUN_LENGTH,
-    kind::{BlockKind, from_bits, from_interval, to_sign_magnitude},
+    kind::{BlockKind, from_bits, from_interval, has_zone, to_sign_magnitude},
     zone_key,
 };
 use volley_error::{Error, Result};
-use volley_types::{
-    Type,
-    custom::{ZonedTimestamp, bits_of},
-};
+use volley_types::{Type, custom::bits_of};
 use volley_vector::{Decoded, Indices, Nested, NullBuffer, Values, Vector};
 
 /// Appends the block of a column to `out`: RLE for a constant, otherwise the block of its type.
@@ -37,7 +34,7 @@ pub fn write_block(vector: &Vector, out: &mut Vec<u8>) -> Result<()> {
         BlockKind::Long => match vector.data_type() {
             Type::Double => write_fixed(&decoded, out, f64::to_le_bytes),
             Type::Time | Type::Timestamp => write_milliseconds(&decoded, out),
-            zoned if ZonedTimestamp::is(zoned) => write_zoned(&decoded, out),
+            zoned if has_zone(zoned) => write_zoned(&decoded, out),
             _ => write_fixed(&decoded, out, i64::to_le_bytes),
         },
         BlockKind::Int128 => match vector.data_type() {

@@ -1,6 +1,6 @@
 //! Writes files of a table of the catalog hive.
 
-use super::split::local_path;
+use super::{partition_sink::PartitionedRows, split::local_path};
 use crate::{
     json::{Json, Object},
     table_write::WrittenTable,
@@ -20,11 +20,13 @@ use volley_vector::Batch;
 /// Files of one table, which a task writes.
 #[derive(Clone, Debug)]
 pub(crate) struct HiveSinks {
+    /// The names of the partition keys, which are the last columns.
+    pub(super) keys: Arc<[String]>,
     /// Where files are written, and where the coordinator moves them, as the handle says.
     write_path: String,
     target_path: String,
     /// What the files are to the table: all of its rows, or further ones.
-    update_mode: &'static str,
+    update_mode: UpdateMode,
     /// The name of the format's sink, and of its compression.
     format: &'static str,
     compression: String,
@@ -33,6 +35,27 @@ pub(crate) struct HiveSinks {
     files: FileSystems,
     written: Arc<WrittenTable>,
 }
+
+/// What files are to a table, or to a partition of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UpdateMode {
+    /// All of its rows.
+    New,
+    /// Further rows.
+    Append,
+}
+
+impl UpdateMode {
+    fn name(self) -> &'static str {
+        match self {
+            UpdateMode::New => "NEW",
+            UpdateMode::Append => "APPEND",
+        }
+    }
+}
+
+/// The file in which the coordinator's metastore describes a partition.
+const PARTITION_FILE: &str = ".prestoPartition";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,14 +77,14 @@ impl HiveSinks {
     ///
     /// # Errors
     ///
-    /// Unsupported: partitions, buckets, a format, a compression. Invalid value: malformed JSON.
+    /// Unsupported: buckets, a format, a compression. Invalid value: malformed JSON.
     pub(crate) fn of_handle(
         handle: Json<'_>,
         query: &str,
         written: &Arc<WrittenTable>,
     ) -> Result<HiveSinks> {
         let handle = handle.object("a handle of a table of hive")?;
-        check_layout(&handle)?;
+        let keys = partition_keys(&handle)?;
         let location: LocationHandle = handle.read("locationHandle")?;
         local_path(&location.write_path)?;
         let format: String = handle.read("actualStorageFormat")?;
@@ -74,9 +97,13 @@ impl HiveSinks {
         };
         let compression: String = handle.read("compressionCodec")?;
         Ok(HiveSinks {
+            keys: keys.into(),
             write_path: location.write_path,
             target_path: location.target_path,
-            update_mode: if location.table_type == "EXISTING" { "APPEND" } else { "NEW" },
+            update_mode: match location.table_type.as_str() {
+                "EXISTING" => UpdateMode::Append,
+                _ => UpdateMode::New,
+            },
             format,
             compression: compression.to_lowercase(),
             query: query.to_owned(),
@@ -86,17 +113,26 @@ impl HiveSinks {
     }
 }
 
-fn check_layout(handle: &Object<'_>) -> Result<()> {
+/// The names of the columns that are partition keys.
+fn partition_keys(handle: &Object<'_>) -> Result<Vec<String>> {
     let columns: Vec<InputColumn> = handle.read("inputColumns")?;
-    if let Some(key) = columns.iter().find(|it| it.column_type != "REGULAR") {
-        return Err(Error::unsupported("writing a partitioned table").at("column", &key.name));
+    let is_key = |it: &InputColumn| it.column_type == "PARTITION_KEY";
+    for column in &columns {
+        if !is_key(column) && column.column_type != "REGULAR" {
+            let message = format!("writing a column of the kind {} of hive", column.column_type);
+            return Err(Error::unsupported(message).at("column", &column.name));
+        }
+    }
+    let regular = columns.iter().take_while(|it| !is_key(it)).count();
+    if columns.iter().skip(regular).any(|it| !is_key(it)) {
+        return Err(Error::invalid_value("a table with a column after its partition keys"));
     }
     for property in ["bucketProperty", "encryptionInformation"] {
         if handle.optional(property).is_some() {
             return Err(Error::unsupported(format!("writing a table with {property}")));
         }
     }
-    Ok(())
+    Ok(columns.into_iter().skip(regular).map(|it| it.name).collect())
 }
 
 impl SinkFactory for HiveSinks {
@@ -117,16 +153,20 @@ impl TableWriter for HiveWriter {
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
         let (sinks, columns) = (self.sinks.clone(), self.columns.clone());
-        let name = format!("{}_{}", sinks.query, random_uuid()?);
-        Ok(Box::new(HiveFile { sinks, columns, name, rows: 0, bytes: 0, sink: None }))
+        match sinks.keys.is_empty() {
+            true => Ok(Box::new(HiveFile::new(sinks, columns, String::new())?)),
+            false => Ok(Box::new(PartitionedRows::new(sinks, &columns)?)),
+        }
     }
 }
 
-/// The file of one driver; made for its first rows.
-struct HiveFile {
+/// The file of one driver, in one partition; made for its first rows.
+pub(super) struct HiveFile {
     sinks: HiveSinks,
     columns: Schema,
     name: String,
+    /// The name of the partition, such as `year=2020/month=1`; empty in a table without keys.
+    partition: String,
     rows: u64,
     /// Bytes of the rows in memory.
     bytes: u64,
@@ -134,13 +174,39 @@ struct HiveFile {
 }
 
 impl HiveFile {
+    pub(super) fn new(sinks: HiveSinks, columns: Schema, partition: String) -> Result<HiveFile> {
+        let name = format!("{}_{}", sinks.query, random_uuid()?);
+        Ok(HiveFile { sinks, columns, name, partition, rows: 0, bytes: 0, sink: None })
+    }
+
+    /// The folder of the partition below that of the table.
+    fn folder(&self, of_table: &str) -> String {
+        match self.partition.is_empty() {
+            true => of_table.to_owned(),
+            false => format!("{}/{}", of_table.trim_end_matches('/'), self.partition),
+        }
+    }
+
     fn path(&self) -> Result<String> {
-        Ok(format!("{}/{}", local_path(&self.sinks.write_path)?, self.name))
+        Ok(format!("{}/{}", self.folder(local_path(&self.sinks.write_path)?), self.name))
+    }
+
+    /// Rows of a partition that the table has are further ones.
+    fn update_mode(&self) -> Result<UpdateMode> {
+        if self.partition.is_empty() || self.sinks.update_mode == UpdateMode::New {
+            return Ok(self.sinks.update_mode);
+        }
+        let folder = self.folder(local_path(&self.sinks.target_path)?);
+        match fs::exists(format!("{folder}/{PARTITION_FILE}")) {
+            Ok(true) => Ok(UpdateMode::Append),
+            Ok(false) => Ok(UpdateMode::New),
+            Err(error) => Err(Error::io(folder, error)),
+        }
     }
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
-        let folder = local_path(&self.sinks.write_path)?;
-        fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
+        let folder = self.folder(local_path(&self.sinks.write_path)?);
+        fs::create_dir_all(&folder).map_err(|it| Error::io(&folder, it))?;
         let target = WriteTarget {
             sink: self.sinks.format.to_owned(),
             location: self.path()?,
@@ -170,10 +236,10 @@ impl RowSink for HiveFile {
         sink.finish()?;
         let size = self.sinks.files.open(&self.path()?)?.size_bytes();
         let fragment = json!({
-            "name": "",
-            "updateMode": self.sinks.update_mode,
-            "writePath": self.sinks.write_path,
-            "targetPath": self.sinks.target_path,
+            "name": self.partition,
+            "updateMode": self.update_mode()?.name(),
+            "writePath": self.folder(&self.sinks.write_path),
+            "targetPath": self.folder(&self.sinks.target_path),
             "fileWriteInfos": [{
                 "writeFileName": self.name,
                 "targetFileName": self.name,
