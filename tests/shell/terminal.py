@@ -299,6 +299,25 @@ class Scenarios:
         it.send(ENTER)
         it.wait_text("1 row in")
 
+    def ctrl_c_closes_the_menu(self, it):
+        it.run("CREATE TABLE menu_first (a INTEGER);")
+        it.run("CREATE TABLE menu_second (a INTEGER);")
+        it.clear()
+        it.send("SELECT 1 FROM menu_")
+        it.wait_line("volley> SELECT 1 FROM menu_")
+        it.send(TAB)
+        it.wait("a menu", lambda t: "menu_first" in t.text() and "menu_second" in t.text())
+        it.send(CTRL_C)
+        it.wait_prompt()
+        check("menu_first" in it.text(), False, "a menu that stays")
+        check("menu_second" in it.text(), False, "a menu that stays")
+        # The next key goes to the line and not to the menu, and the text is in the history.
+        it.send(UP)
+        it.wait_line("volley> SELECT 1 FROM menu_")
+        it.send(CTRL_C)
+        it.wait_prompt()
+        check(it.run("SELECT 2 AS b;").count("b"), 1, "a result")
+
     def pasted_text_runs_after_enter(self, it):
         check("\x1b[?2004h".encode() in it.raw, True, "bracketed paste")
         it.send("\x1b[200~SELECT 1 AS x;\nSELECT 2 AS y;\x1b[201~")

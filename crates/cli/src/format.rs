@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     time::{Duration, Instant},
 };
-use volley::{Batch, Error, ResultStream, Schema};
+use volley::{Batch, Error, ResultStream, Schema, TypeNames};
 
 mod agent;
 mod csv;
@@ -64,6 +64,8 @@ pub struct Printing {
     pub has_thousands: bool,
     /// Whether tables show the types of columns.
     pub shows_types: bool,
+    /// How names of types are written.
+    pub type_names: TypeNames,
     /// The start of the statement, for its time below a table.
     pub start: Option<Instant>,
 }
@@ -80,6 +82,7 @@ impl Default for Printing {
             null: "NULL".to_owned(),
             has_thousands: false,
             shows_types: true,
+            type_names: TypeNames::default(),
             start: None,
         }
     }

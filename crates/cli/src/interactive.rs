@@ -26,6 +26,12 @@ const HISTORY_MAX: usize = 10_000;
 
 const MENU: &str = "completion";
 
+/// What stands before the second and later lines of a statement.
+const NEXT_LINE: &str = "     > ";
+
+/// Clears the terminal from the cursor to its end.
+const CLEAR_BELOW: &str = "\x1b[J";
+
 /// What Ctrl-C does while a statement is typed.
 const ABANDON: &str = "abandon";
 
@@ -53,7 +59,7 @@ pub fn run(mut shell: Shell, startup: Option<&Path>) -> Result<(), Failure> {
                 }
             }
             Ok(Signal::CtrlD) => return shell.outcome(),
-            Ok(Signal::HostCommand(command)) if command == ABANDON => abandon(&mut editor),
+            Ok(Signal::HostCommand(command)) if command == ABANDON => editor = abandon(editor),
             Ok(_) => {}
             Err(error) => return Err(Failure::of_error(&Error::io("terminal", error))),
         }
@@ -79,15 +85,22 @@ fn start(shell: &mut Shell, startup: Option<&Path>) -> Result<Flow, Failure> {
     }
 }
 
-/// Keeps the text that is typed in the history, and begins anew.
-fn abandon(editor: &mut Reedline) {
+/// Keeps the text that is typed in the history, and begins anew, without an open menu.
+fn abandon(mut editor: Reedline) -> Reedline {
     let text = editor.current_buffer_contents().to_owned();
+    // Below the cursor stands the rest of the text, and perhaps a menu, which disappears.
+    let rest = text.get(editor.current_insertion_point()..).unwrap_or_default();
+    println!("{CLEAR_BELOW}{}^C", rest.replace('\n', &format!("\n{NEXT_LINE}")));
     if !text.trim().is_empty() {
         // A history that cannot be written was reported at the start.
         let _ = editor.history_mut().save(HistoryItem::from_command_line(text));
     }
     editor.run_edit_commands(&[EditCommand::MoveToEnd { select: false }, EditCommand::Clear]);
-    println!("^C");
+    editor.clear_menus().with_menu(completion_menu())
+}
+
+fn completion_menu() -> ReedlineMenu {
+    ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name(MENU)))
 }
 
 fn editor(shell: &Shell) -> Result<Reedline, Failure> {
@@ -99,10 +112,9 @@ fn editor(shell: &Shell) -> Result<Reedline, Failure> {
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
     let abandon = ReedlineEvent::ExecuteHostCommand(ABANDON.into());
     keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), abandon);
-    let menu = Box::new(ColumnarMenu::default().with_name(MENU));
     let editor = Reedline::create()
         .with_completer(Box::new(complete::SqlCompleter::new(Arc::clone(&shell.session))))
-        .with_menu(ReedlineMenu::EngineCompleter(menu))
+        .with_menu(completion_menu())
         .with_quick_completions(true)
         .with_partial_completions(true)
         .with_highlighter(Box::new(highlight::SqlHighlighter))
@@ -142,7 +154,7 @@ impl Prompt for SqlPrompt {
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        "     > ".into()
+        NEXT_LINE.into()
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {

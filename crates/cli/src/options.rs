@@ -8,6 +8,7 @@ use std::{
     io::{self, IsTerminal},
     time::Instant,
 };
+use volley::TypeNames;
 
 /// Rows that are printed on a terminal, unless the command line says otherwise.
 const ROWS_MAX: usize = 100;
@@ -99,6 +100,7 @@ impl Options {
             null: self.null.clone(),
             has_thousands: self.has_thousands,
             shows_types: self.shows_types,
+            type_names: TypeNames::default(),
             start: start.filter(|_| on_terminal),
         }
     }

@@ -148,7 +148,8 @@ impl Shell {
     ) -> Result<(), Failure> {
         let at_prompt = self.origin == Origin::Prompt;
         let kind = self.output.kind();
-        let printing = self.options.printing(kind, at_prompt.then_some(start));
+        let mut printing = self.options.printing(kind, at_prompt.then_some(start));
+        printing.type_names = self.session.settings().type_names;
         let is_paged = at_prompt && kind == OutputKind::Terminal && !self.is_safe;
         let paged = is_paged.then(|| self.paged_output());
         let mut out = self.output.of_statement(paged);

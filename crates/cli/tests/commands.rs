@@ -79,6 +79,11 @@ fn tables_and_schemas_are_listed_by_pattern() {
     assert_eq!((out.as_str(), err.as_str(), status), (expected, "", 0));
     let (out, _, _) = run_lines(dir.path(), &[], &lines.replace(".schema other", ".schema"));
     assert!(out.contains("CREATE VIEW shown") && out.contains("NOT NULL"), "{out}");
+    let indexed = "CREATE TABLE lines (a INTEGER);\nCREATE UNIQUE INDEX by_a ON lines (a);\n\
+                   CREATE TABLE other (a INTEGER);\n.schema lines\n";
+    let (out, _, _) = run_lines(dir.path(), &[], indexed);
+    let expected = "CREATE TABLE lines (\n    a INTEGER\n);\nCREATE UNIQUE INDEX by_a ON ";
+    assert!(out.starts_with(expected) && out.ends_with(";\n") && !out.contains("other"), "{out}");
     let (_, err, status) = run_lines(dir.path(), &[], ".schema none\n");
     assert!(status == 1 && err.starts_with("error: no such table: none\nhint: "), "{err}");
 }

@@ -373,6 +373,51 @@ fn a_database_is_exported_and_imported() {
 }
 
 #[test]
+fn foreign_keys_survive_export_and_import() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("exported");
+    let out = out.to_str().unwrap();
+    // Tables whose keys reference each other, rows that reference others of their table, and names
+    // that are imported in another order than they were made.
+    let make =
+        "CREATE TABLE z_parent (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR, UNIQUE (a, b));
+        CREATE TABLE a_child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES z_parent (id),
+            up INTEGER REFERENCES a_child (id), a INTEGER, b VARCHAR,
+            FOREIGN KEY (a, b) REFERENCES z_parent (a, b));
+        ALTER TABLE z_parent ADD COLUMN favorite INTEGER;
+        INSERT INTO z_parent VALUES (1, 1, 'x', NULL), (2, 2, 'y', NULL);
+        INSERT INTO a_child VALUES (10, 1, 11, 1, 'x'), (11, NULL, NULL, 2, 'y');
+        ALTER TABLE z_parent ADD FOREIGN KEY (favorite) REFERENCES a_child (id);
+        UPDATE z_parent SET favorite = 11 WHERE id = 1;";
+    let keys = "SELECT table_name, constraint_column_names, referenced_table,
+        referenced_column_names FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY'
+        ORDER BY ALL;";
+    let rows = "FROM z_parent ORDER BY id; FROM a_child ORDER BY id;";
+    let run_csv = |statements: &str| run(&["--format", "csv", "-c", statements]);
+    let (expected, err, status) = run_csv(&format!("{make} {keys} {rows}"));
+    assert_eq!(status, 0, "{err}");
+    assert_eq!(expected.matches("z_parent").count() + expected.matches("a_child").count(), 8);
+    for format in ["parquet", "csv"] {
+        let (_, err, status) =
+            run_csv(&format!("{make} EXPORT DATABASE '{out}_{format}' (FORMAT {format})"));
+        assert_eq!(status, 0, "{err}");
+        let import = format!("IMPORT DATABASE '{out}_{format}';");
+        let (found, err, status) = run_csv(&format!("{import} {keys} {rows}"));
+        assert_eq!((status, found.as_str()), (0, expected.as_str()), "{err}");
+        for wrong in [
+            "INSERT INTO a_child VALUES (12, 3, NULL, NULL, NULL)",
+            "INSERT INTO a_child VALUES (12, NULL, NULL, 1, 'y')",
+            "UPDATE z_parent SET favorite = 99",
+            "DELETE FROM a_child WHERE id = 11",
+            "DELETE FROM z_parent WHERE id = 2",
+        ] {
+            let (_, err, status) = run_csv(&format!("{import} {wrong}"));
+            assert!(status == 1 && err.contains("foreign key"), "{wrong}: {err}");
+        }
+    }
+}
+
+#[test]
 fn maintenance_succeeds_everywhere_and_shows_what_is_stored() {
     let (_dir, path) = folder();
     let statements = "CREATE TABLE items AS SELECT range AS id, 'n' AS t FROM range(300000);

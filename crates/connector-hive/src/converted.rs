@@ -15,7 +15,7 @@ use volley_expression::{
 };
 use volley_function::Package;
 use volley_text::{TextReader, TextStep};
-use volley_types::{Schema, Type, Value};
+use volley_types::{Field, Schema, Type, Value};
 use volley_vector::{Batch, Decoded, Rows, Vector};
 
 /// Reads text files, and row groups of files whose columns are not those of the table.
@@ -249,7 +249,10 @@ impl ConvertedSource {
                         let cast = cast
                             .map_err(|it| it.at("column", &field.name).at("file", &current.path))?;
                         if ignore {
+                            let known = misfits.len();
                             note_misfits(column, &cast, &mut misfits)?;
+                            let new = misfits.get(known..).unwrap_or_default();
+                            reject(&current.reader, new, (*place, column), field)?;
                         }
                         cast
                     }
@@ -309,6 +312,23 @@ fn cast(
     let cast = casts.get_mut(place).ok_or_else(|| Error::internal("no such cast"))?;
     let batch = Batch::new(vec![column.loaded()?], column.len());
     cast.exprs.begin(&batch).evaluate(0, &Rows::all(column.len()))?.into_loaded()
+}
+
+/// Collects rows whose values do not fit, if the reader of a text file does so. `place`: the column
+/// among those that are read.
+fn reject(
+    reader: &Reader,
+    rows: &[usize],
+    (place, column): (usize, &Vector),
+    field: &Field,
+) -> Result<()> {
+    let Reader::Text(reader) = reader else { return Ok(()) };
+    for row in rows {
+        let value = column.value(*row)?;
+        let message = format!("not a {}: '{}'", field.data_type, value.display(column.data_type()));
+        reader.reject(*row, place, &field.name, message)?;
+    }
+    Ok(())
 }
 
 /// Adds the rows that lost their value.

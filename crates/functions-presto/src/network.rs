@@ -13,6 +13,7 @@ use volley_types::{Type, custom::IpNetwork, implicit_cast_cost};
 /// Registers the chapter.
 pub(crate) fn register(registry: &mut Registry) {
     registry.share(Package::Presto, "uuid", "uuid");
+    registry.share(Package::Presto, "enum_key", "enum_key");
     address::register(registry);
     prefix::register(registry);
     collapse::register(registry);

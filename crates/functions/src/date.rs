@@ -4,6 +4,7 @@
 //! (see [`volley_types::civil`]); weeks are those of ISO 8601.
 
 mod unit;
+mod infinite;
 mod field;
 mod part;
 mod truncate;

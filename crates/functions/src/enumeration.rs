@@ -39,6 +39,12 @@ pub(crate) fn register(registry: &mut Registry) {
         ("enum_code('high'::ENUM('low', 'high'))", "1"),
     );
     registry.add_scalar("enum_code", code, Arc::new(bind_code));
+    let key = docs(
+        "enum_key(enum) -> varchar",
+        "The text of a value, which is its key in Presto's enumerated types.",
+        ("enum_key('high'::ENUM('low', 'high'))", "high"),
+    );
+    registry.add_scalar("enum_key", key, Arc::new(bind_key));
     registry.add_scalar("enum_range_boundary", boundary_doc(), Arc::new(bind_boundary));
 }
 
@@ -143,6 +149,17 @@ fn bind_code(args: &[Type]) -> Option<BoundScalar> {
         Ok(Vector::native::<i32>(to.clone(), positions, decoded.nulls()))
     });
     Some(BoundScalar::new(args.to_vec(), Type::Integer, ScalarTraits::INFALLIBLE, function))
+}
+
+fn bind_key(args: &[Type]) -> Option<BoundScalar> {
+    let [data_type] = args else { return None };
+    let texts = LabelTexts::of(data_type)?;
+    let function = simple::vectorized(move |rows, args, _, _| {
+        let values =
+            args.first().ok_or_else(|| Error::internal("enum_key without its argument"))?;
+        texts.look_up(rows, values)
+    });
+    Some(BoundScalar::new(args.to_vec(), Type::Varchar, ScalarTraits::INFALLIBLE, function))
 }
 
 fn bind_boundary(args: &[Type]) -> Option<BoundScalar> {

@@ -19,7 +19,7 @@ mod print;
 pub use column::{Column, ColumnId, ColumnIds, Occurrence};
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm, Subquery, SubqueryKind};
 pub use plan::{
-    AggregateCall, CallStep, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan,
+    AggregateCall, CallStep, Cte, Generator, GeneratorKind, GroupingSet, JoinKind, Plan, RECURRING,
     SampleMethod, SetOperation, SortKey,
 };
 pub use table_ref::{ExternalTables, NamedTable, RowIds, TableRef, TableResolver};

@@ -168,15 +168,18 @@ pub enum Plan {
         name: String,
         /// UNION without ALL: a row that came before does not come again.
         distinct: bool,
+        /// The positions of the columns of USING KEY: a row replaces the one with the same key.
+        /// Empty without it.
+        keys: Vec<usize>,
         /// Anchor and step, and for each the columns that feed the output columns, in order; types
         /// are those of `columns`.
         inputs: Vec<(Plan, Vec<ColumnId>)>,
         /// The output columns: new identities.
         columns: Vec<Column>,
     },
-    /// In the step of a recursion: the rows that came last.
+    /// In the step of a recursion: the rows that came last, or the last row of each key.
     WorkingTable {
-        /// Which recursion.
+        /// Which recursion; with [`RECURRING`], the last row of each key.
         id: u32,
         /// The name of the common table expression, for EXPLAIN.
         name: String,
@@ -562,3 +565,7 @@ impl Plan {
         rows.iter().map(|row| row.iter().map(value).collect()).collect()
     }
 }
+
+/// The bit in the identity of a working table that stands for the last row of each key of a
+/// recursion, instead of the rows that came last.
+pub const RECURRING: u32 = 1 << 30;

@@ -6,7 +6,7 @@
 use volley_exec::{Emits, OperatorCost};
 
 /// By the name of the operator.
-pub(crate) const COSTS: [(&str, OperatorCost); 19] = [
+pub(crate) const COSTS: [(&str, OperatorCost); 20] = [
     ("table scan", OperatorCost::along(0.0, 4.0)),
     ("filter", OperatorCost::along(8.0, 0.0)),
     ("project", OperatorCost::along(20.0, 0.0)),
@@ -21,6 +21,7 @@ pub(crate) const COSTS: [(&str, OperatorCost); 19] = [
     ("range join probe", OperatorCost::along(30.0, 20.0)),
     ("nested loop join build", OperatorCost::along(20.0, 0.0)),
     ("nested loop join probe", OperatorCost::along(30.0, 20.0)),
+    ("unnest", OperatorCost { emits: Emits::Many, ..OperatorCost::along(20.0, 2.0) }),
     ("order by", all_at_end(OperatorCost::along(20.0, 20.0), 13.0, 54.0)),
     ("top n", groups(30.0, 10.0)),
     ("window", all_at_end(OperatorCost::along(20.0, 100.0), 13.0, 54.0)),

@@ -17,6 +17,7 @@
 //! would take longer. If it only filters and computes, it runs without pipelines (see `direct`).
 
 mod direct;
+mod keyed;
 mod lower;
 mod operator;
 mod seen;
@@ -31,6 +32,7 @@ use crate::{
     hash_join::{KeptBuilds, StepBuilds},
     spool::{SpoolSink, spool},
 };
+use keyed::KeyedRows;
 use lower::KeptRowsById;
 use seen::{DistinctSink, SeenRows};
 use std::{
@@ -46,12 +48,13 @@ use volley_exec::{
     Lowering, LoweringRegistry, NestedRun, PipelineBuilder, SinkOperator, TaskContext,
 };
 use volley_memory::Pool;
-use volley_plan::{PlanNode, RecursiveUnionNode};
+use volley_plan::{PlanNode, RECURRING, RecursiveUnionNode};
 use volley_state::{
     barrier::Waiters,
     queue::{BatchQueue, QueueReader},
 };
 use volley_types::Type;
+use volley_vector::Batch;
 
 /// An iteration over more rows than this is spread over drivers,
 const PARALLEL_ROWS: usize = 1 << 14;
@@ -75,6 +78,9 @@ pub struct Recursion {
     _holders: Vec<QueueReader>,
     builds: Arc<KeptBuilds>,
     seen: Option<Arc<SeenRows>>,
+    /// USING KEY: the last row of each key.
+    keyed: Option<Mutex<KeyedRows>>,
+    reads_all: bool,
     /// The iteration that helpers may take part in.
     run: Mutex<Option<Arc<NestedRun>>>,
     helpers: Mutex<Waiters>,
@@ -110,7 +116,11 @@ impl Recursion {
             step: Arc::clone(&node.step),
             registry: Arc::clone(cx.registry()),
             id: node.id,
-            seen: node.distinct.then(|| Arc::new(SeenRows::new(&types, &pool, task))),
+            seen: (node.distinct && node.keys.is_empty())
+                .then(|| Arc::new(SeenRows::new(&types, &pool, task))),
+            keyed: (!node.keys.is_empty())
+                .then(|| Mutex::new(KeyedRows::new(&node.keys, &types, node.distinct, &pool))),
+            reads_all: node.reads_all,
             types,
             task: context(task.drivers),
             single: context(1),
@@ -163,6 +173,12 @@ impl Recursion {
         let task = if is_large { &self.task } else { &self.single };
         let mut kept = self.kept.clone();
         kept.insert(self.id, Arc::clone(&last.rows));
+        // Kept until the step has its readers.
+        let all = match &self.keyed {
+            Some(keyed) if self.reads_all => Some(self.complete(lock(keyed).all()?)?),
+            _ => None,
+        };
+        kept.extend(all.iter().map(|it| (RECURRING | self.id, Arc::clone(&it.rows))));
         let mut cx = Lowering::nested(task, &self.registry);
         *cx.state() = KeptRowsById(kept);
         *cx.state() = StepBuilds(Some((self.id, Arc::clone(&self.builds))));
@@ -175,6 +191,23 @@ impl Recursion {
             std::mem::take(&mut *lock(&self.helpers)).wake();
         }
         Ok((next, run))
+    }
+
+    /// Rows that are there already.
+    pub(super) fn complete(&self, batches: impl IntoIterator<Item = Batch>) -> Result<Generation> {
+        let rows = spool(self.types.clone(), &self.pool, &self.task);
+        rows.add_producers(1);
+        let (_holder, output) = (QueueReader::new(&rows, 0)?, QueueReader::new(&rows, 0)?);
+        for batch in batches {
+            rows.push(0, batch)?;
+        }
+        rows.producer_finished();
+        Ok(Generation { rows, _holder, output })
+    }
+
+    /// USING KEY: the last row of each key.
+    fn keyed(&self) -> Option<MutexGuard<'_, KeyedRows>> {
+        self.keyed.as_ref().map(lock)
     }
 
     /// Takes the iteration away from helpers.

@@ -36,7 +36,7 @@ mod prune;
 use crate::optimize::Rule;
 
 pub(crate) use cte::with_ctes;
-pub(crate) use keep_rows::reads_working_table;
+pub(crate) use keep_rows::{reads_recurring, reads_working_table};
 pub(crate) use share_sorts::shared_sort;
 
 const FOLD: Rule = Rule {

@@ -39,11 +39,11 @@ pub use nodes::{
     CustomPlanNode, EnforceSingleRowNode, ExchangeKind, ExchangeNode, FilterNode, Frame,
     FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode,
     GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode,
-    MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RangeCondition,
-    RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing, SampleMethod,
-    SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode, TaskInputNode,
-    TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall, WindowLimit, WindowNode,
-    WorkingTableNode, WriteTarget,
+    MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RECURRING,
+    RangeCondition, RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing,
+    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
+    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
+    WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
 };
 pub use plan_walk::PlanWalk;
 pub use walk::Visit;

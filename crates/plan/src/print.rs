@@ -70,7 +70,13 @@ impl PlanNode {
             PlanNode::Shared(node) => format!("Shared {}", node.id),
             PlanNode::RecursiveUnion(node) => {
                 let distinct = if node.distinct { " distinct" } else { "" };
-                format!("RecursiveUnion {}{distinct} kept={}", node.id, node.kept.len())
+                let (id, kept) = (node.id, node.kept.len());
+                let keys = if node.keys.is_empty() {
+                    String::new()
+                } else {
+                    format!(" keys={:?}", node.keys)
+                };
+                format!("RecursiveUnion {id}{distinct}{keys} kept={kept}")
             }
             PlanNode::WorkingTable(node) => format!("WorkingTable {} {}", node.id, node.name),
             PlanNode::TableWrite(node) => {

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use volley_error::{Error, Result};
-use volley_exec::{Task, TaskHandle, TaskStatistics, TaskTimeline};
+use volley_exec::{Task, TaskHandle, TaskMonitor, TaskStatistics, TaskTimeline};
 use volley_operators::PageOutput;
 use volley_plan::DistributedPlan;
 use volley_vector::Batch;
@@ -95,6 +95,11 @@ impl DistributedQuery {
         let run = |it: &Task| (it.statistics(), it.timeline());
         let of_fragments = self.fragments.iter().map(|it| it.tasks.iter().map(run).collect());
         of_fragments.chain([vec![run(&self.root)]]).collect()
+    }
+
+    /// What answers how far each task of this process is, from other threads.
+    pub fn monitors(&self) -> Vec<TaskMonitor> {
+        self.others().chain([&self.root]).map(Task::monitor).collect()
     }
 
     fn others(&self) -> impl Iterator<Item = &Task> {

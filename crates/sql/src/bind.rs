@@ -22,7 +22,7 @@ use volley_function::{FunctionNames, Registry};
 use volley_logical::{Column, ColumnId, ColumnIds, Expr};
 use volley_types::{
     Type, Value, common_type, common_type_by_position, comparable_type,
-    comparable_type_by_position, custom::Json,
+    comparable_type_by_position, custom::Json, text::TypeNames,
 };
 
 mod scope;
@@ -114,6 +114,8 @@ pub struct BindSettings {
     pub dialect: Dialect,
     /// What ORDER BY means where it does not say it.
     pub default_order: DefaultOrder,
+    /// How names of types are written, unless the dialect says it.
+    pub type_names: TypeNames,
     /// The values of parameters such as `$1`.
     pub parameters: Parameters,
     /// What errors point at in place of the statement's own text: where another statement names it.
@@ -124,7 +126,25 @@ impl Default for BindSettings {
     fn default() -> BindSettings {
         let (dialect, parameters) = (Dialect::default(), Parameters::None);
         let default_order = DefaultOrder::default();
-        BindSettings { depth_max: 1000, dialect, default_order, parameters, place: None }
+        let type_names = TypeNames::default();
+        BindSettings {
+            depth_max: 1000,
+            dialect,
+            default_order,
+            type_names,
+            parameters,
+            place: None,
+        }
+    }
+}
+
+impl BindSettings {
+    /// The name of a type, as `typeof` and DESCRIBE give it.
+    pub(crate) fn type_name(&self, data_type: &Type) -> String {
+        match self.dialect {
+            Dialect::Volley => self.type_names.name(data_type),
+            dialect => dialect.type_name(data_type),
+        }
     }
 }
 
@@ -249,7 +269,7 @@ struct Binder<'a> {
     /// How many bodies of lambdas were bound.
     bodies: usize,
     /// The columns of COLUMNS in the expression that is being bound.
-    choices: Option<columns::Choices>,
+    choices: Option<columns::Choices<'a>>,
     /// Where names in the definition of the table that the statement changes are looked up.
     target_home: RefCell<Option<Home>>,
     /// The calls of volatile functions that were bound.

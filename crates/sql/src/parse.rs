@@ -54,6 +54,7 @@ mod tokens;
 mod trailing_comma;
 mod trim;
 mod unicode_text;
+mod using_key;
 mod values;
 mod view;
 
@@ -75,7 +76,7 @@ pub(crate) use sequence::CreateSequence;
 pub use sequence::sequences_of;
 pub(crate) use slice::OPEN_END;
 pub use split::split;
-pub(crate) use star::{StarOperator, UNPACKED, star_pattern};
+pub(crate) use star::{COLUMNS_OF, StarOperator, UNPACKED, star_pattern};
 pub(crate) use statement_rows::STATEMENT_ROWS;
 
 /// The name of the column that tells the rows of a table in memory apart.
@@ -106,6 +107,8 @@ pub(crate) struct Source {
     ends: Vec<tokenizer::Location>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand: line and column.
     materialized: HashSet<(u64, u64)>,
+    /// The columns of USING KEY, by the same places.
+    keys: using_key::Keys,
     /// What the frames of windows exclude, by the places of the windows' names.
     exclusions: exclusion::Exclusions,
     /// What INSERTs say that the parser does not read.
@@ -351,7 +354,7 @@ impl ParsedStatement {
 impl Source {
     fn new(sql: &str) -> Result<(Source, Vec<TokenWithSpan>)> {
         let positions = Positions::new(sql);
-        let Tokens { list, ends, materialized, exclusions, inserts, samples } =
+        let Tokens { list, ends, materialized, keys, exclusions, inserts, samples } =
             tokenize(sql, &positions)?;
         let parameters = parameter::parameters(&list, &positions);
         let (text, names_row_ids) = (sql.to_owned(), names_row_ids(sql));
@@ -361,6 +364,7 @@ impl Source {
             names_row_ids,
             ends,
             materialized,
+            keys,
             exclusions,
             inserts,
             parameters,
@@ -376,8 +380,9 @@ impl Source {
 
     /// Whether the text says anything that is not in the syntax trees, besides parameters.
     pub(crate) fn has_extensions(&self) -> bool {
-        let Source { materialized, exclusions, inserts, samples, .. } = self;
+        let Source { materialized, keys, exclusions, inserts, samples, .. } = self;
         !(materialized.is_empty()
+            && keys.is_empty()
             && exclusions.is_empty()
             && inserts.is_empty()
             && samples.is_empty())
@@ -415,6 +420,11 @@ impl Source {
     /// Whether the common table expression that ends with this parenthesis is to be materialized.
     pub(crate) fn is_materialized(&self, closing: &TokenWithSpan) -> bool {
         self.materialized.contains(&tokens::place(closing.span.start))
+    }
+
+    /// The columns of USING KEY of the common table expression that ends with this parenthesis.
+    pub(crate) fn keys_of(&self, closing: &TokenWithSpan) -> Option<&[Ident]> {
+        self.keys.get(&tokens::place(closing.span.start)).map(Vec::as_slice)
     }
 
     /// What the frame of the window with this name (perhaps an empty one) excludes.

@@ -14,6 +14,7 @@ pub(crate) struct TextField {
     pub name: String,
     pub data_type: Type,
     pub origin: TypeOrigin,
+    pub formats: TextFormats,
 }
 
 /// A column of text.
@@ -90,11 +91,8 @@ pub(crate) struct Misfit {
 }
 
 /// Parses a column, as VARCHAR if its type is not parsed here. Values that do not fit are NULL.
-pub(crate) fn parse_column(
-    texts: Texts<'_>,
-    field: &TextField,
-    formats: &TextFormats,
-) -> Result<(Vector, Vec<Misfit>)> {
+pub(crate) fn parse_column(texts: Texts<'_>, field: &TextField) -> Result<(Vector, Vec<Misfit>)> {
+    let formats = &field.formats;
     let data_type = if parses(&field.data_type) { &field.data_type } else { &Type::Varchar };
     let origin = field.origin;
     let mut column = Column { texts, data_type, misfits: Vec::new() };

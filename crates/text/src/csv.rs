@@ -5,11 +5,12 @@ use crate::{
     columns::{TextField, parses},
     csv_chunks::{CsvChunks, Origin},
     csv_decode::{CsvDecoder, CsvShape},
-    csv_format::detect_format,
+    csv_format::{Detected, detect_format},
     csv_options::{CsvReadOptions, NewLine},
     feed::Feed,
     input::{Compression, FileStream, READ_BYTES},
     reader::{Kind, TextReader},
+    text_type::TextFormats,
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -24,6 +25,8 @@ pub struct CsvFile {
     options: Arc<CsvReadOptions>,
     shape: CsvShape,
     schema: Schema,
+    /// For each column, how its dates or timestamps are written, if that was detected.
+    formats: Arc<[Option<TextFormats>]>,
 }
 
 impl CsvFile {
@@ -41,8 +44,8 @@ impl CsvFile {
     ) -> Result<CsvFile> {
         let options = Arc::new(options.clone());
         let found = detect_format(|| begin(&file, &options, pool), &options, pool);
-        let (shape, schema) = found.map_err(|it| it.at("file", file.path()))?;
-        Ok(CsvFile { file, options, shape, schema })
+        let Detected { shape, schema, formats } = found.map_err(|it| it.at("file", file.path()))?;
+        Ok(CsvFile { file, options, shape, schema, formats: formats.into() })
     }
 
     /// What is read.
@@ -76,6 +79,19 @@ impl CsvFile {
     /// What stands between fields, or [`NO_DELIMITER`](crate::NO_DELIMITER).
     pub fn delimiter(&self) -> u8 {
         self.shape.delimiter
+    }
+
+    /// How dates, times and numbers of a column are written.
+    pub fn formats_of(&self, index: usize) -> TextFormats {
+        let given = &self.options.formats;
+        match self.formats.get(index).and_then(Option::as_ref) {
+            Some(found) => TextFormats {
+                date: given.date.clone().or_else(|| found.date.clone()),
+                timestamp: given.timestamp.clone().or_else(|| found.timestamp.clone()),
+                has_decimal_comma: given.has_decimal_comma,
+            },
+            None => given.clone(),
+        }
     }
 
     /// Whether the first line has the names of the columns.
@@ -176,7 +192,12 @@ impl CsvFile {
     fn field(&self, index: usize) -> Option<TextField> {
         let field = self.schema.fields.get(index)?.clone();
         let origin = self.options.type_origin(index, &field.name);
-        Some(TextField { name: field.name, data_type: field.data_type, origin })
+        Some(TextField {
+            name: field.name,
+            data_type: field.data_type,
+            origin,
+            formats: self.formats_of(index),
+        })
     }
 }
 
@@ -187,7 +208,8 @@ pub(crate) fn begin(
     pool: &Pool,
 ) -> Result<FileStream> {
     let compression = options.compression.unwrap_or_else(|| Compression::of(file.path()));
-    let mut stream = FileStream::new(file, compression, pool)?.transcoded(options.encoding)?;
+    let stream = FileStream::new(file, compression, pool)?.transcoded(options.encoding)?;
+    let mut stream = stream.with_delimiter(options.delimiter_text.as_deref())?;
     stream.skip_lines(options.skip_lines)?;
     Ok(stream)
 }

@@ -1,9 +1,11 @@
 //! Columns of text from the bytes of a CSV file.
 
 use crate::{
+    csv_delimiter::{is_utf8, with_delimiters},
     csv_lines::{Line, LineFinder},
     csv_options::CsvReadOptions,
     csv_split::{Record, Splitter},
+    rejects::{RejectKind, Rejects},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -30,6 +32,10 @@ struct Rows {
     is_before_header: bool,
     lines: Vec<i64>,
     columns: Vec<TextColumn>,
+    /// The text of each line, if lines that do not fit are collected.
+    texts: Vec<String>,
+    /// Lines that were left out since the last call.
+    rejected: Vec<Rejected>,
     /// How many lines the finder found.
     #[cfg(test)]
     regular_lines: usize,
@@ -43,12 +49,24 @@ struct LineShape {
     wrong: Option<&'static str>,
 }
 
+/// A line that was left out, of a file that the reader knows.
+pub(crate) struct Rejected {
+    pub line: u64,
+    pub kind: RejectKind,
+    pub message: String,
+    pub text: String,
+}
+
 /// Some lines.
 #[derive(Debug)]
 pub(crate) struct TextRows {
     /// The number of each line, from 1 on.
     pub lines: Vec<i64>,
     pub columns: Vec<TextColumn>,
+    /// The place of each column in the file.
+    pub places: Vec<usize>,
+    /// The text of each line, if lines that do not fit are collected.
+    pub texts: Vec<String>,
 }
 
 /// A column of text.
@@ -107,6 +125,8 @@ impl CsvDecoder {
                 is_before_header: shape.has_header,
                 lines: Vec::new(),
                 columns: vec![TextColumn::default(); places.len()],
+                texts: Vec::new(),
+                rejected: Vec::new(),
                 options,
                 places,
                 rows_max,
@@ -180,6 +200,16 @@ impl CsvDecoder {
         self.rows.is_full()
     }
 
+    /// What collects lines that do not fit.
+    pub fn rejects(&self) -> Option<Arc<Rejects>> {
+        self.rows.options.rejects.clone()
+    }
+
+    /// The lines that were left out since the last call.
+    pub fn take_rejected(&mut self) -> Vec<Rejected> {
+        std::mem::take(&mut self.rows.rejected)
+    }
+
     /// The lines so far; `None` when there are none.
     pub fn flush(&mut self) -> Option<TextRows> {
         if self.rows.lines.is_empty() {
@@ -191,7 +221,8 @@ impl CsvDecoder {
             std::mem::replace(it, next)
         };
         let columns = self.rows.columns.iter_mut().map(take).collect();
-        Some(TextRows { lines, columns })
+        let (places, texts) = (self.rows.places.clone(), std::mem::take(&mut self.rows.texts));
+        Some(TextRows { lines, columns, places, texts })
     }
 }
 
@@ -204,20 +235,26 @@ impl Rows {
         #[cfg(test)]
         (self.regular_lines += 1);
         let bytes = line.bytes();
-        let is_utf8 = || is_ascii(bytes) || str::from_utf8(bytes).is_ok();
+        let delimiter = self.options.delimiter_text.clone();
+        let delimiter = delimiter.as_deref();
+        let fits = || is_ascii(bytes) || is_utf8(bytes, delimiter);
+        let text = || String::from_utf8_lossy(&with_delimiters(bytes, delimiter)).into_owned();
         let shape = LineShape {
             number: line.number,
             fields: line.len(),
             is_blank: bytes.is_empty(),
             wrong: None,
         };
-        if !self.is_row(&shape, is_utf8)? {
+        if !self.is_row(&shape, fits, text)? {
             return Ok(());
         }
         for (place, column) in self.places.iter().zip(&mut self.columns) {
             let field = line.field(*place);
             let field = field.as_ref().map(|it| (it.0.as_ref(), it.1));
-            column.push(self.options.value(field))?;
+            column.push(self.options.value(field).as_deref())?;
+        }
+        if self.options.rejects.is_some() {
+            self.texts.push(text());
         }
         self.lines.push(i64::try_from(line.number).unwrap_or(i64::MAX));
         Ok(())
@@ -230,18 +267,30 @@ impl Rows {
             is_blank: record.is_blank(),
             wrong: record.wrong,
         };
-        if !self.is_row(&shape, || record.is_utf8())? {
+        let options = Arc::clone(&self.options);
+        let delimiter = options.delimiter_text.as_deref();
+        let fits = || record.fields().all(|it| is_utf8(it.0, delimiter));
+        let text = || text_of(record, delimiter, options.delimiter);
+        if !self.is_row(&shape, fits, text)? {
             return Ok(());
         }
         for (place, column) in self.places.iter().zip(&mut self.columns) {
-            column.push(self.options.value(record.field(*place)))?;
+            column.push(options.value(record.field(*place)).as_deref())?;
+        }
+        if options.rejects.is_some() {
+            self.texts.push(text());
         }
         self.lines.push(i64::try_from(record.line).unwrap_or(i64::MAX));
         Ok(())
     }
 
     /// Whether a line is a row.
-    fn is_row(&mut self, line: &LineShape, is_utf8: impl FnOnce() -> bool) -> Result<bool> {
+    fn is_row(
+        &mut self,
+        line: &LineShape,
+        is_utf8: impl FnOnce() -> bool,
+        text: impl FnOnce() -> String,
+    ) -> Result<bool> {
         // Of one column, an empty line is a row.
         if line.is_blank && (self.width > 1 || self.is_before_header) {
             return Ok(false);
@@ -250,16 +299,28 @@ impl Rows {
             return Ok(false);
         }
         match self.misfit(line, is_utf8) {
-            Some(_) if self.options.ignore_errors => Ok(false),
-            Some(wrong) => Err(Error::corruption(wrong).at("line", line.number)),
+            Some((kind, message)) if self.options.ignore_errors => {
+                if self.options.rejects.is_some() {
+                    let (line, text) = (line.number, text());
+                    self.rejected.push(Rejected { line, kind, message, text });
+                }
+                Ok(false)
+            }
+            Some((_, wrong)) => Err(Error::corruption(wrong).at("line", line.number)),
             None => Ok(true),
         }
     }
 
     /// What is wrong with a line.
-    fn misfit(&self, line: &LineShape, is_utf8: impl FnOnce() -> bool) -> Option<String> {
+    fn misfit(
+        &self,
+        line: &LineShape,
+        is_utf8: impl FnOnce() -> bool,
+    ) -> Option<(RejectKind, String)> {
         if let Some(wrong) = line.wrong {
-            return Some(wrong.to_owned());
+            let is_quote = wrong.contains("quote");
+            let kind = if is_quote { RejectKind::UnquotedValue } else { RejectKind::LineSize };
+            return Some((kind, wrong.to_owned()));
         }
         let (found, wanted) = (line.fields, self.width);
         let is_right = found == wanted
@@ -267,10 +328,35 @@ impl Rows {
             || found > wanted && !self.options.form.is_strict;
         if !is_right {
             let plural = if found == 1 { "field" } else { "fields" };
-            return Some(format!("line has {found} {plural}, not {wanted}"));
+            let is_short = found < wanted;
+            let kind =
+                if is_short { RejectKind::MissingColumns } else { RejectKind::TooManyColumns };
+            return Some((kind, format!("line has {found} {plural}, not {wanted}")));
         }
-        (!is_utf8()).then(|| "text that is not UTF-8".to_owned())
+        (!is_utf8()).then(|| (RejectKind::InvalidEncoding, "text that is not UTF-8".to_owned()))
     }
+}
+
+/// The fields of a line with their delimiters; what was in quotes is again.
+fn text_of(record: &Record, delimiter: Option<&str>, byte: Option<u8>) -> String {
+    let byte = [byte.filter(u8::is_ascii).unwrap_or(b',')];
+    let between = delimiter.or_else(|| str::from_utf8(&byte).ok()).unwrap_or(",");
+    let mut line = String::new();
+    for (index, (field, is_quoted)) in record.fields().enumerate() {
+        line.push_str(if index > 0 { between } else { "" });
+        let field = with_delimiters(field, delimiter);
+        let field = String::from_utf8_lossy(&field);
+        match is_quoted {
+            true => line.extend(["\"", &field.replace('"', "\"\""), "\""]),
+            false => line.push_str(&field),
+        }
+    }
+    // A quote that is not closed takes the rest of the file.
+    if record.wrong.is_some() {
+        let closed = line.strip_suffix('"').unwrap_or(&line);
+        line = closed.trim_end_matches(['\n', '\r']).to_owned();
+    }
+    line
 }
 
 /// What was detected about a file, or is known of it.

@@ -8,6 +8,7 @@ use crate::{
     input::FileStream,
     reader::{CSV_BYTES_PER_VALUE, DECODER_BYTES_PER_BYTE},
     text_type::{CANDIDATES, TextFormats, TextType},
+    time_guess::TimeGuess,
 };
 use std::collections::{HashMap, HashSet};
 use volley_error::{Error, Result};
@@ -16,6 +17,15 @@ use volley_types::{Field, Schema, Type, nearest_name};
 
 /// The delimiter of options that say nothing, where nothing is detected.
 const DELIMITER: u8 = b',';
+
+/// What was found out about a file.
+pub(crate) struct Detected {
+    pub shape: CsvShape,
+    pub schema: Schema,
+    /// For each of the first columns, how its dates or timestamps are written, if that was
+    /// detected.
+    pub formats: Vec<Option<TextFormats>>,
+}
 
 /// Bytes that are looked at once, which are charged before it is known where their line ends.
 const PIECE_BYTES: usize = 64 << 10;
@@ -51,14 +61,18 @@ pub(crate) fn detect_format(
     open: impl Fn() -> Result<FileStream>,
     options: &CsvReadOptions,
     pool: &Pool,
-) -> Result<(CsvShape, Schema)> {
-    let known = || CsvShape {
-        delimiter: options.delimiter.unwrap_or(DELIMITER),
-        has_header: options.has_header.unwrap_or(false),
-        width: options.columns.len(),
+) -> Result<Detected> {
+    let known = || Detected {
+        shape: CsvShape {
+            delimiter: options.delimiter.unwrap_or(DELIMITER),
+            has_header: options.has_header.unwrap_or(false),
+            width: options.columns.len(),
+        },
+        schema: named_schema(&options.columns),
+        formats: Vec::new(),
     };
     if !options.auto_detect {
-        return Ok((known(), named_schema(&options.columns)));
+        return Ok(known());
     }
     let mut reservation = pool.reservation();
     let mut stream = open()?;
@@ -66,7 +80,7 @@ pub(crate) fn detect_format(
     if sample.is_blank() {
         return match options.columns.is_empty() {
             true => Err(Error::corruption("CSV file without a header")),
-            false => Ok((known(), named_schema(&options.columns))),
+            false => Ok(known()),
         };
     }
     let (mut delimiter, mut lines) = sample.split(options, &mut reservation)?;
@@ -79,24 +93,30 @@ pub(crate) fn detect_format(
     let (first, rest) = rows.split_first().ok_or_else(|| Error::corruption("empty CSV file"))?;
     let longest = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = if options.null_padding { longest } else { first.len() };
-    let mut guesses = vec![Guess::default(); width];
+    let mut guesses = vec![Guess::new(options); width];
     rest.iter().for_each(|it| learn(&mut guesses, it, &options.formats));
     let has_more = !sample.is_whole || rows.len() as u64 >= SAMPLE_ROWS;
     if has_more && options.sample_rows > rows.len() as u64 {
         let text = Text { stream: open()?, delimiter, reservation: pool.reservation() };
         learn_more(&mut guesses, text, options, rows.len())?;
     }
-    let has_header = options.has_header.unwrap_or_else(|| is_header(first, &guesses, rest));
+    let has_header = options.has_header.unwrap_or_else(|| {
+        let formats =
+            guesses.iter().map(|it| it.formats().unwrap_or_else(|| options.formats.clone()));
+        is_header(first, &guesses, rest, &formats.collect::<Vec<_>>())
+    });
     if !has_header {
         learn(&mut guesses, first, &options.formats);
     }
     if !options.columns.is_empty() {
         check_width(width, options)?;
         let width = options.columns.len();
-        return Ok((CsvShape { delimiter, has_header, width }, named_schema(&options.columns)));
+        let shape = CsvShape { delimiter, has_header, width };
+        return Ok(Detected { shape, ..known() });
     }
     let schema = schema_of(has_header.then_some(first), &guesses, options)?;
-    Ok((CsvShape { delimiter, has_header, width }, schema))
+    let formats = guesses.iter().map(Guess::formats).collect();
+    Ok(Detected { shape: CsvShape { delimiter, has_header, width }, schema, formats })
 }
 
 /// What a column may be.
@@ -104,26 +124,45 @@ pub(crate) fn detect_format(
 struct Guess {
     /// The candidates that hold all values so far.
     types: Vec<TextType>,
+    /// How dates and timestamps may be written that are not of these types.
+    times: TimeGuess,
     has_values: bool,
 }
 
-impl Default for Guess {
-    fn default() -> Guess {
-        Guess { types: CANDIDATES.to_vec(), has_values: false }
-    }
-}
-
 impl Guess {
+    fn new(options: &CsvReadOptions) -> Guess {
+        let is_given = options.formats.date.is_some() || options.formats.timestamp.is_some();
+        let times = TimeGuess::new(options.read_time.filter(|_| !is_given));
+        Guess { types: CANDIDATES.to_vec(), times, has_values: false }
+    }
+
     /// Learns from a value.
     fn learn(&mut self, text: &str, formats: &TextFormats) {
         self.has_values = true;
         self.types.retain(|it| it.accepts_as(text, formats));
+        self.times.learn(text);
     }
 
     /// The first type that holds all; text, when nothing is there.
     fn best(&self) -> TextType {
+        match self.formats() {
+            Some(formats) if formats.date.is_some() => TextType::Date,
+            Some(_) => TextType::Timestamp,
+            None => self.plain(),
+        }
+    }
+
+    fn plain(&self) -> TextType {
         let first = self.types.first().copied().filter(|_| self.has_values);
         first.unwrap_or(TextType::Varchar)
+    }
+
+    /// How dates or timestamps are written, where the values are of no other type but text.
+    fn formats(&self) -> Option<TextFormats> {
+        if !self.has_values || self.plain() != TextType::Varchar {
+            return None;
+        }
+        self.times.dates().or_else(|| self.times.timestamps())
     }
 }
 
@@ -184,14 +223,15 @@ fn learn_more(
 
 /// A first line is a header when a column has a type that it does not fit; when all is text, it is
 /// one, too. A NULL fits every type, but a line of NULLs alone is a header without names.
-fn is_header(first: &Fields, guesses: &[Guess], rest: &[Fields]) -> bool {
+fn is_header(first: &Fields, guesses: &[Guess], rest: &[Fields], formats: &[TextFormats]) -> bool {
     let has_names = first.iter().any(|(_, is_null)| !is_null);
-    let fits = |text: &str, is_null: bool, column: TextType| match column {
+    let fits = |text: &str, is_null: bool, (column, formats): (TextType, &TextFormats)| match column
+    {
         TextType::Varchar => true,
         _ if is_null => has_names,
-        column => column.accepts(text),
+        column => column.accepts_as(text, formats),
     };
-    let mut columns = first.iter().zip(guesses.iter().map(Guess::best));
+    let mut columns = first.iter().zip(guesses.iter().map(Guess::best).zip(formats));
     if columns.any(|((text, is_null), column)| !fits(text, *is_null, column)) {
         return true;
     }

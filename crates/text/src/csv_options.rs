@@ -1,10 +1,14 @@
 //! Options for reading CSV.
 
 use crate::{
+    csv_delimiter::with_delimiters,
     encoding::Encoding,
     input::Compression,
+    rejects::Rejects,
     text_type::{TextFormats, TypeOrigin},
+    time_guess::ReadTime,
 };
+use std::{borrow::Cow, sync::Arc};
 use volley_types::Type;
 
 /// The delimiter of lines of one field: a byte that no text has, which is UTF-8.
@@ -18,6 +22,8 @@ pub struct CsvReadOptions {
     /// What stands between fields, or [`NO_DELIMITER`]; `None`: the likeliest of `,`, `|`, `;` and
     /// tabulators.
     pub delimiter: Option<u8>,
+    /// A delimiter of several bytes; `delimiter` is [`LONG_DELIMITER`](crate::LONG_DELIMITER) then.
+    pub delimiter_text: Option<String>,
     /// Whether the first line has the names of the columns.
     pub has_header: Option<bool>,
     /// How many lines at the beginning are no part of it.
@@ -36,10 +42,14 @@ pub struct CsvReadOptions {
     pub names: Vec<String>,
     /// How dates, times and numbers are written.
     pub formats: TextFormats,
+    /// What reads dates and timestamps in formats that are detected; `None`: none are.
+    pub read_time: Option<ReadTime>,
     /// Whether types are not detected: columns are texts.
     pub all_varchar: bool,
     /// Whether lines that do not fit are left out.
     pub ignore_errors: bool,
+    /// What collects them.
+    pub rejects: Option<Arc<Rejects>>,
     /// Whether fields that a line lacks at its end are NULL.
     pub null_padding: bool,
     /// How many lines are looked at.
@@ -91,6 +101,7 @@ impl Default for CsvReadOptions {
         CsvReadOptions {
             form: CsvForm::default(),
             delimiter: None,
+            delimiter_text: None,
             has_header: None,
             skip_lines: 0,
             nulls: vec![String::new()],
@@ -100,8 +111,10 @@ impl Default for CsvReadOptions {
             types_by_name: Vec::new(),
             names: Vec::new(),
             formats: TextFormats::default(),
+            read_time: None,
             all_varchar: false,
             ignore_errors: false,
+            rejects: None,
             null_padding: false,
             sample_rows: SAMPLE_ROWS,
             auto_detect: true,
@@ -126,8 +139,9 @@ impl Default for CsvForm {
 
 impl CsvReadOptions {
     /// The value of a field; `None`: NULL.
-    pub(crate) fn value<'f>(&self, field: Option<(&'f [u8], bool)>) -> Option<&'f [u8]> {
-        field.filter(|it| !self.is_null(it.0, it.1)).map(|it| it.0)
+    pub(crate) fn value<'f>(&self, field: Option<(&'f [u8], bool)>) -> Option<Cow<'f, [u8]>> {
+        let field = field.filter(|it| !self.is_null(it.0, it.1));
+        field.map(|it| with_delimiters(it.0, self.delimiter_text.as_deref()))
     }
 
     /// Where the type of a column comes from.

@@ -50,7 +50,7 @@ impl CsvRows {
             }
             _ => {
                 let open = || begin(&file, &options, pool);
-                detect_format(open, &options, pool).map_err(at)?.0
+                detect_format(open, &options, pool).map_err(at)?.shape
             }
         };
         let shape = CsvShape { width: columns, ..found };
@@ -146,6 +146,23 @@ mod tests {
         assert_eq!(rows, [["1", "NULL", "-"], ["2", "it's", "x"]]);
         assert!(read("", 2, plain()).unwrap().is_empty());
         assert_eq!(read("a\n\nb", 1, plain()).unwrap(), [["1", "a"], ["2", "NULL"], ["3", "b"]]);
+    }
+
+    #[test]
+    fn delimiters_may_have_several_bytes() {
+        for delimiter in ["||", "→", "#|#|"] {
+            let options = CsvReadOptions {
+                delimiter: Some(crate::LONG_DELIMITER),
+                delimiter_text: Some(delimiter.to_owned()),
+                ..plain()
+            };
+            let text = "1→\"a→\"\"b\"\"\"\n2→ä|x\n3→\"y\nz\"\n".replace('→', delimiter);
+            let quoted = format!("a{delimiter}\"b\"");
+            let expected = [["1", "1", quoted.as_str()], ["2", "2", "ä|x"], ["3", "3", "y\nz"]];
+            assert_eq!(read(&text, 2, options.clone()).unwrap(), expected);
+            let error = read(&text.replace('ä', delimiter), 2, options).unwrap_err().to_string();
+            assert!(error.contains("line has 3 fields, not 2") && error.contains("line: 2"));
+        }
     }
 
     #[test]

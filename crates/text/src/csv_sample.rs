@@ -1,6 +1,7 @@
 //! The beginning of a CSV file, split by the most likely delimiter.
 
 use crate::{
+    csv_delimiter::with_delimiters,
     csv_options::{CsvReadOptions, SAMPLE_ROWS},
     csv_split::{Record, Splitter},
     input::FileStream,
@@ -165,7 +166,9 @@ impl Sample {
 /// The fields of a line.
 fn fields_of(record: &Record, options: &CsvReadOptions) -> Fields {
     let field = |(text, is_quoted): (&[u8], bool)| {
-        (String::from_utf8_lossy(text).into_owned(), options.is_null(text, is_quoted))
+        let is_null = options.is_null(text, is_quoted);
+        let text = with_delimiters(text, options.delimiter_text.as_deref());
+        (String::from_utf8_lossy(&text).into_owned(), is_null)
     };
     record.fields().map(field).collect()
 }

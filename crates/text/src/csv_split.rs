@@ -90,11 +90,6 @@ impl Record {
         self.wrong.is_none() && self.text.is_empty() && self.quoted == [false]
     }
 
-    /// Whether each field is UTF-8.
-    pub fn is_utf8(&self) -> bool {
-        self.text.is_ascii() || self.fields().all(|it| str::from_utf8(it.0).is_ok())
-    }
-
     fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();

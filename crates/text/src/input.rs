@@ -1,6 +1,7 @@
 //! Files as streams of bytes.
 
 use crate::{
+    csv_delimiter::LongDelimiter,
     encoding::{Encoding, Transcoder},
     json_array::ArrayElements,
     zstd_stream::ZstdStream,
@@ -102,16 +103,32 @@ impl FileStream {
         if encoding == Encoding::Utf8 {
             return Ok(self);
         }
+        self.through(|it| Box::new(Transcoder::new(it, encoding)))
+    }
+
+    /// As [`FileStream::new`], of text with a delimiter of several bytes, if there is one.
+    pub fn with_delimiter(self, delimiter: Option<&str>) -> Result<FileStream> {
+        match delimiter.filter(|it| !it.is_empty()) {
+            Some(delimiter) => self.through(|it| Box::new(LongDelimiter::new(it, delimiter))),
+            None => Ok(self),
+        }
+    }
+
+    /// What `filter` makes of the bytes.
+    fn through(
+        self,
+        filter: impl FnOnce(Box<dyn Read + Send>) -> Box<dyn Read + Send>,
+    ) -> Result<FileStream> {
         let (path, size_bytes) = (self.path.clone(), self.size_bytes);
         let input = match &self.input {
             Input::Plain(_) => {
                 let taken = Arc::new(AtomicU64::new(0));
                 let counted = Counted { stream: self, bytes: Arc::clone(&taken) };
-                Input::Compressed(Box::new(Transcoder::new(counted, encoding)), taken)
+                Input::Compressed(filter(Box::new(counted)), taken)
             }
             Input::Compressed(_, taken) => {
                 let taken = Arc::clone(taken);
-                Input::Compressed(Box::new(Transcoder::new(self, encoding)), taken)
+                Input::Compressed(filter(Box::new(self)), taken)
             }
         };
         FileStream::begin(input, path, size_bytes)

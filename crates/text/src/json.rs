@@ -10,7 +10,7 @@ use crate::{
     json_sample::JsonSample,
     json_shape::Shape,
     reader::{Kind, TextReader, from_arrow_error},
-    text_type::TypeOrigin,
+    text_type::{TextFormats, TypeOrigin},
 };
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema};
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl JsonFile {
         let Field { name, data_type } = self.schema().fields.get(index)?.clone();
         let is_found = self.options.columns.is_empty();
         let origin = if is_found { TypeOrigin::Found } else { TypeOrigin::Declared };
-        Some(TextField { name, data_type, origin })
+        Some(TextField { name, data_type, origin, formats: TextFormats::default() })
     }
 
     fn decoder(&self, columns: &[usize], rows: usize) -> Result<arrow_json::reader::Decoder> {

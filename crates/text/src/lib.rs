@@ -11,9 +11,12 @@
 //! This crate does not know filters or tables.
 
 mod text_type;
+mod time_guess;
 mod json_array;
 mod zstd_stream;
 mod encoding;
+mod csv_delimiter;
+mod rejects;
 mod input;
 mod chunks;
 mod columns;
@@ -42,6 +45,7 @@ mod tests;
 
 pub use chunks::FileChunks;
 pub use csv::CsvFile;
+pub use csv_delimiter::LONG_DELIMITER;
 pub use csv_options::{CsvForm, CsvReadOptions, NO_DELIMITER, NewLine};
 pub use csv_rows::CsvRows;
 pub use csv_writer::CsvWriter;
@@ -50,4 +54,6 @@ pub use input::Compression;
 pub use json::{JsonFile, JsonFormat, JsonReadOptions};
 pub use json_writer::JsonWriter;
 pub use reader::{TextReader, TextStep};
+pub use rejects::{RejectKind, RejectedLine, Rejects};
 pub use text_type::{TextFormats, TextType, TimeFormat};
+pub use time_guess::ReadTime;

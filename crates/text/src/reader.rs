@@ -2,11 +2,11 @@
 
 use crate::{
     columns::{TextField, Texts, parse_column, parses},
-    csv_decode::{CsvDecoder, TextRows},
+    csv_decode::{CsvDecoder, Rejected, TextRows},
     csv_options::CsvReadOptions,
     feed::Feed,
     json_count::ObjectCounter,
-    text_type::TextFormats,
+    rejects::{RejectKind, RejectedLine},
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
@@ -58,6 +58,17 @@ pub struct TextReader {
     held_bytes: usize,
     held_values: usize,
     bytes_read: u64,
+    /// What is known of the rows of the last batch, if lines that do not fit are collected.
+    last: LastRows,
+}
+
+/// The lines of the rows of a batch.
+#[derive(Default)]
+struct LastRows {
+    lines: Vec<i64>,
+    texts: Vec<String>,
+    /// The place of each column in the file.
+    places: Vec<usize>,
 }
 
 pub(crate) enum Kind {
@@ -78,7 +89,38 @@ impl TextReader {
         let reservation = pool.reservation();
         let (path, bytes_read) = (path.to_owned(), 0);
         let (held_bytes, held_values) = (0, 0);
-        TextReader { feed, kind, fields, path, reservation, held_bytes, held_values, bytes_read }
+        let last = LastRows::default();
+        TextReader {
+            feed,
+            kind,
+            fields,
+            path,
+            reservation,
+            held_bytes,
+            held_values,
+            bytes_read,
+            last,
+        }
+    }
+
+    /// Collects a row of the last batch whose value of a column that was read does not fit its
+    /// type, if such lines are collected.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub fn reject(&self, row: usize, column: usize, name: &str, message: String) -> Result<()> {
+        let Kind::Csv(_, options) = &self.kind else { return Ok(()) };
+        let Some(rejects) = &options.rejects else { return Ok(()) };
+        let line = self.last.lines.get(row).copied().unwrap_or_default();
+        rejects.add(RejectedLine {
+            file: self.path.clone(),
+            line: u64::try_from(line).unwrap_or_default(),
+            column: Some((self.last.places.get(column).map_or(0, |it| it + 1), name.to_owned())),
+            kind: RejectKind::Cast,
+            text: self.last.texts.get(row).cloned().unwrap_or_default(),
+            message,
+        })
     }
 
     /// Reads on, about a megabyte of text at most.
@@ -135,6 +177,7 @@ impl TextReader {
                     decoder.finish()?;
                 }
                 let decoded = decoder.decode(bytes)?;
+                add_rejected(decoder, &self.path)?;
                 let is_large = self.held_bytes + decoded >= CSV_BATCH_BYTES && decoder.values() > 0;
                 (decoded, offered == 0 || decoder.is_full() || is_large)
             }
@@ -193,7 +236,10 @@ impl TextReader {
         let batch = match &mut self.kind {
             Kind::Csv(decoder, options) => {
                 let Some(rows) = decoder.flush() else { return Ok(Flushed::Nothing) };
-                let batch = csv_batch(&rows, &self.fields, options)?;
+                let (batch, dropped) = csv_batch(&rows, &self.fields, options, &self.path)?;
+                if options.rejects.is_some() {
+                    self.last = LastRows::of(rows, &dropped);
+                }
                 self.reservation.resize(batch.retained_bytes())?;
                 batch
             }
@@ -226,17 +272,42 @@ fn values_at_most(bytes: &[u8]) -> usize {
     chunks.map(|chunk| usize::from(chunk.iter().map(is_before).sum::<u8>())).sum()
 }
 
+/// Collects the lines that the decoder left out.
+fn add_rejected(decoder: &mut CsvDecoder, path: &str) -> Result<()> {
+    let Some(rejects) = decoder.rejects() else { return Ok(()) };
+    for Rejected { line, kind, message, text } in decoder.take_rejected() {
+        let file = path.to_owned();
+        rejects.add(RejectedLine { file, line, column: None, kind, text, message })?;
+    }
+    Ok(())
+}
+
 /// The lines as columns of their types; without those that do not fit, if they are ignored.
-fn csv_batch(rows: &TextRows, fields: &[TextField], options: &CsvReadOptions) -> Result<Batch> {
+fn csv_batch(
+    rows: &TextRows,
+    fields: &[TextField],
+    options: &CsvReadOptions,
+    path: &str,
+) -> Result<(Batch, Vec<usize>)> {
     let count = rows.lines.len();
     let (mut columns, mut dropped) = (Vec::with_capacity(fields.len()), Vec::new());
-    for (column, field) in rows.columns.iter().zip(fields) {
+    for ((column, field), place) in rows.columns.iter().zip(fields).zip(&rows.places) {
         let texts = Texts::new(&column.text, &column.offsets, column.nulls())?;
-        let (vector, misfits) = parse_column(texts, field, &options.formats)?;
+        let (vector, misfits) = parse_column(texts, field)?;
         for misfit in misfits {
+            let line = rows.lines.get(misfit.row).copied().unwrap_or_default();
             if !options.ignore_errors {
-                let line = rows.lines.get(misfit.row).copied().unwrap_or_default();
                 return Err(misfit.error.at("line", line).at("column", &field.name));
+            }
+            if let Some(rejects) = &options.rejects {
+                rejects.add(RejectedLine {
+                    file: path.to_owned(),
+                    line: u64::try_from(line).unwrap_or_default(),
+                    column: Some((place + 1, field.name.clone())),
+                    kind: RejectKind::Cast,
+                    text: rows.texts.get(misfit.row).cloned().unwrap_or_default(),
+                    message: misfit.error.message().to_owned(),
+                })?;
             }
             dropped.push(misfit.row);
         }
@@ -244,11 +315,27 @@ fn csv_batch(rows: &TextRows, fields: &[TextField], options: &CsvReadOptions) ->
     }
     let batch = Batch::new(columns, count);
     if dropped.is_empty() {
-        return Ok(batch);
+        return Ok((batch, dropped));
     }
     dropped.sort_unstable();
+    dropped.dedup();
     let kept = (0..count).filter(|it| dropped.binary_search(it).is_err());
-    Ok(batch.select(&Rows::from_indices(count, kept)))
+    let batch = batch.select(&Rows::from_indices(count, kept));
+    Ok((batch, dropped))
+}
+
+impl LastRows {
+    /// Those that are not among `dropped`, which ascend.
+    fn of(rows: TextRows, dropped: &[usize]) -> LastRows {
+        let is_kept = |it: &usize| dropped.binary_search(it).is_err();
+        let (lines, texts) =
+            (rows.lines.into_iter().enumerate(), rows.texts.into_iter().enumerate());
+        LastRows {
+            lines: lines.filter(|it| is_kept(&it.0)).map(|it| it.1).collect(),
+            texts: texts.filter(|it| is_kept(&it.0)).map(|it| it.1).collect(),
+            places: rows.places,
+        }
+    }
 }
 
 /// What the decoder of JSON made, texts as values of their types.
@@ -258,8 +345,7 @@ fn json_batch(records: &RecordBatch, fields: &[TextField]) -> Result<Batch> {
         let Some(texts) = texts.filter(|_| parses(&field.data_type)) else {
             return from_arrow(array);
         };
-        let formats = TextFormats::default();
-        let (vector, misfits) = parse_column(Texts::of_array(texts)?, field, &formats)?;
+        let (vector, misfits) = parse_column(Texts::of_array(texts)?, field)?;
         match misfits.into_iter().next() {
             Some(misfit) => Err(misfit.error),
             None => Ok(vector),

@@ -186,12 +186,16 @@ pub(crate) fn parse_double(text: &str) -> Option<f64> {
 
 /// A date; where that was detected, without a time.
 fn parse_date(text: &str, origin: TypeOrigin) -> Option<i32> {
-    if origin == TypeOrigin::Found && text.contains(':') { None } else { text::parse_date(text) }
+    let is_found = origin == TypeOrigin::Found;
+    // `10/11/12` is not of the year 10.
+    let is_plain = || text.trim().bytes().take(4).all(|it| it.is_ascii_digit());
+    if is_found && (text.contains(':') || !is_plain()) { None } else { text::parse_date(text) }
 }
 
 /// A time of day; where that was detected, without a date.
 pub(crate) fn parse_time(text: &str, origin: TypeOrigin) -> Option<i64> {
-    if origin == TypeOrigin::Found && text.contains('-') { None } else { text::parse_time(text) }
+    let has_date = || text.trim().contains(['-', '/', ' ']);
+    if origin == TypeOrigin::Found && has_date() { None } else { text::parse_time(text) }
 }
 
 /// A timestamp; where that was detected, with a time and without a zone other than `UTC`.

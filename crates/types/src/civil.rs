@@ -16,6 +16,12 @@ pub const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 /// Microseconds of an hour.
 pub const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
 
+/// The date that is after all others; negated, the one before all others.
+pub const DATE_INFINITY: i32 = i32::MAX;
+
+/// As [`DATE_INFINITY`], of timestamps.
+pub const TIMESTAMP_INFINITY: i64 = i64::MAX;
+
 /// The names of the months, from January.
 pub const MONTH_NAMES: [&str; 12] = [
     "January",
@@ -65,6 +71,28 @@ pub struct Civil {
     pub day: u32,
 }
 
+/// Whether a date is `infinity` or `-infinity`.
+#[inline(always)]
+pub fn is_infinite_date(days: i32) -> bool {
+    days == DATE_INFINITY || days == -DATE_INFINITY
+}
+
+/// Whether a timestamp is `infinity` or `-infinity`.
+#[inline(always)]
+pub fn is_infinite_timestamp(micros: i64) -> bool {
+    micros == TIMESTAMP_INFINITY || micros == -TIMESTAMP_INFINITY
+}
+
+/// The date of a timestamp, also of an infinite one.
+#[inline]
+pub fn date_of(micros: i64) -> i32 {
+    match micros {
+        TIMESTAMP_INFINITY => DATE_INFINITY,
+        it if it == -TIMESTAMP_INFINITY => -DATE_INFINITY,
+        it => split_timestamp(it).0,
+    }
+}
+
 /// The date of a number of days since 1970-01-01.
 #[inline(always)]
 pub fn civil_of_days(days: i32) -> Civil {
@@ -106,7 +134,8 @@ pub fn checked_days(year: i64, month: i64, day: i64) -> Option<i32> {
     let day = u32::try_from(day).ok().filter(|it| *it >= 1 && *it <= days_in_month(year, month))?;
     // Years beyond this leave the range of days; the bound keeps the arithmetic from overflowing.
     let year = Some(year).filter(|it| (-6_000_000..6_000_000).contains(it))?;
-    i32::try_from(days_of_civil(year, month, day)).ok()
+    let days = i32::try_from(days_of_civil(year, month, day)).ok()?;
+    (days > -DATE_INFINITY && days < DATE_INFINITY).then_some(days)
 }
 
 /// Whether a year has a 29th of February.
@@ -126,6 +155,9 @@ pub fn days_in_month(year: i64, month: u32) -> u32 {
 
 /// The date `months` later; a day beyond the end of the new month becomes its last one.
 pub fn add_months(days: i32, months: i64) -> Option<i32> {
+    if is_infinite_date(days) {
+        return Some(days);
+    }
     let date = civil_of_days(days);
     let total = i64::from(date.year) * 12 + i64::from(date.month) - 1;
     let total = total.checked_add(months)?;
@@ -140,10 +172,15 @@ pub fn split_timestamp(micros: i64) -> (i32, i64) {
     (micros.div_euclid(MICROS_PER_DAY) as i32, micros.rem_euclid(MICROS_PER_DAY))
 }
 
-/// The timestamp of a day and microseconds since its midnight.
+/// The timestamp of a day and microseconds since its midnight; infinite of an infinite day. `None`
+/// beyond the finite timestamps.
 #[inline]
 pub fn timestamp_of(days: i32, micros_of_day: i64) -> Option<i64> {
-    i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros_of_day)
+    if is_infinite_date(days) {
+        return Some(i64::from(days.signum()) * TIMESTAMP_INFINITY);
+    }
+    let micros = i64::from(days).checked_mul(MICROS_PER_DAY)?.checked_add(micros_of_day)?;
+    (micros > -TIMESTAMP_INFINITY && micros < TIMESTAMP_INFINITY).then_some(micros)
 }
 
 #[cfg(test)]

@@ -311,7 +311,7 @@ impl fmt::Display for Type {
 }
 
 /// A field's name as SQL has it: in quotes, unless it is a word.
-fn shown_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     let begins_word = name.starts_with(|it: char| it.is_alphabetic() || it == '_');
     if begins_word && name.chars().all(|it| it.is_alphanumeric() || it == '_') {
         return name.into();

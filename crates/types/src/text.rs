@@ -12,6 +12,7 @@ mod number;
 mod number_parse;
 mod temporal;
 mod temporal_parse;
+mod type_name;
 
 pub use binary::{parse_binary, push_binary};
 pub use interval::{interval_unit, parse_interval, push_interval};
@@ -30,6 +31,7 @@ pub use temporal_parse::{
     WrittenZone, parse_date, parse_time, parse_timestamp, parse_timestamp_nanos, parse_zoned,
     parse_zoned_time,
 };
+pub use type_name::TypeNames;
 
 use crate::{Field, Type, Value, custom::Json};
 use std::fmt;

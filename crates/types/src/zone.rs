@@ -4,7 +4,10 @@
 //! Zones are those of the IANA database, which is built in; rules beyond the years -9999 to 9999
 //! are those of these years.
 
-use crate::{ZoneId, civil::MICROS_PER_SECOND};
+use crate::{
+    ZoneId,
+    civil::{MICROS_PER_SECOND, is_infinite_timestamp},
+};
 use jiff::{
     Timestamp,
     tz::{AmbiguousOffset, Offset, TimeZone},
@@ -97,6 +100,9 @@ impl Clock<'_> {
     /// What the zone's clocks show at an instant.
     #[inline]
     pub fn local_of(&mut self, instant: i64) -> i64 {
+        if is_infinite_timestamp(instant) {
+            return instant;
+        }
         instant.saturating_add(self.offset_at(instant))
     }
 
@@ -104,6 +110,9 @@ impl Clock<'_> {
     /// twice; where they skip it, the one at which they would show it had they not been changed.
     #[inline]
     pub fn instant_of(&mut self, local: i64) -> i64 {
+        if is_infinite_timestamp(local) {
+            return local;
+        }
         let guess = local.saturating_sub(self.offset);
         // Clocks that never change have no borders, and no ambiguous times.
         let is_fixed = self.start == i64::MIN && self.end == i64::MAX;

@@ -3,8 +3,13 @@
 use crate::readers::{Types, unknown_option};
 use volley_connector::TableOption;
 use volley_error::{Error, Result};
-use volley_text::{Compression, CsvReadOptions, Encoding, NO_DELIMITER, NewLine, TimeFormat};
+use volley_text::{
+    Compression, CsvReadOptions, Encoding, LONG_DELIMITER, NO_DELIMITER, NewLine, TimeFormat,
+};
 use volley_types::{Type, Value};
+
+/// The longest delimiter.
+const DELIMITER_BYTES_MAX: usize = 4;
 
 /// An option.
 struct CsvOption {
@@ -207,6 +212,18 @@ fn check_together<'o>(
 }
 
 fn set_delimiter(options: &mut CsvReadOptions, it: &TableOption, _: Types<'_>) -> Result<()> {
+    let text = it.text()?;
+    if text.len() > 1 && text != "\\t" {
+        let is_right = text.len() <= DELIMITER_BYTES_MAX
+            && !text.contains(['\n', '\r', '\0'])
+            && !text.starts_with('"');
+        if !is_right {
+            return Err(it.misfit("one to four bytes that are no quote and do not end lines"));
+        }
+        options.delimiter = Some(LONG_DELIMITER);
+        options.delimiter_text = Some(text.to_owned());
+        return Ok(());
+    }
     options.delimiter = Some(it.byte()?.unwrap_or(NO_DELIMITER));
     Ok(())
 }

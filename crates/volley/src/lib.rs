@@ -63,6 +63,7 @@ mod maintenance;
 mod export;
 mod repair;
 mod readers;
+mod reject_scans;
 mod file_contents;
 mod sniff_csv;
 mod csv_options;
@@ -119,5 +120,5 @@ pub use volley_schedule as schedule;
 pub use volley_sql::{ParsedStatement, parse, split};
 /// What operators keep rows in.
 pub use volley_state as state;
-pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name};
+pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name, text::TypeNames};
 pub use volley_vector::{Batch, Decoded, PlainJson, Rows, Vector, arrow};

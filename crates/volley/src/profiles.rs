@@ -14,6 +14,7 @@ use volley_exec::{Stage, Task, TaskMonitor, TaskProgress};
 use volley_io::{AccessGate, FileSystems, wait};
 use volley_plan::{PlanNode, PlanNodeId};
 use volley_profile::QueryProfile;
+use volley_schedule::DistributedQuery;
 
 /// What a session knows of its queries.
 #[derive(Default)]
@@ -23,8 +24,9 @@ pub(crate) struct Profiles {
     /// Whether plans are to say how many rows are expected.
     expects_rows: AtomicBool,
     last: Mutex<Option<Arc<QueryProfile>>>,
-    /// The tasks of the session, in the order of their starts; ended ones are removed at the next.
-    monitors: Mutex<Vec<TaskMonitor>>,
+    /// The tasks of each query of the session, in the order of their starts; ended ones are removed
+    /// at the next.
+    monitors: Mutex<Vec<Vec<TaskMonitor>>>,
     /// Pages written so far.
     written: AtomicU64,
 }
@@ -60,7 +62,7 @@ impl Session {
     /// ```
     pub fn progress(&self) -> Option<TaskProgress> {
         let monitors = self.profiles.lock_monitors();
-        let mut running = monitors.iter().rev().filter_map(TaskMonitor::progress);
+        let mut running = monitors.iter().rev().filter_map(|it| progress_of(it));
         running.find(|it| it.pipelines.iter().any(|it| it.stage != Stage::Done))
     }
 
@@ -115,7 +117,22 @@ impl Session {
         settings: Settings,
     ) -> ProfileSource {
         task.expect_rows(&planned.estimates);
-        self.profiles.watch(task);
+        self.profiles.watch(vec![task.monitor()]);
+        self.profile_source(planned, settings)
+    }
+
+    /// As [`Session::watch`], of a query of several tasks.
+    pub(crate) fn watch_query(
+        &self,
+        query: &DistributedQuery,
+        planned: WatchedPlan,
+        settings: Settings,
+    ) -> ProfileSource {
+        self.profiles.watch(query.monitors());
+        self.profile_source(planned, settings)
+    }
+
+    fn profile_source(&self, planned: WatchedPlan, settings: Settings) -> ProfileSource {
         ProfileSource {
             plan: planned.plan,
             estimates: planned.estimates,
@@ -146,13 +163,13 @@ impl WatchedPlan {
 }
 
 impl Profiles {
-    fn watch(&self, task: &Task) {
+    fn watch(&self, tasks: Vec<TaskMonitor>) {
         let mut monitors = self.lock_monitors();
-        monitors.retain(|it| !it.is_dead());
-        monitors.push(task.monitor());
+        monitors.retain(|it| !it.iter().all(TaskMonitor::is_dead));
+        monitors.push(tasks);
     }
 
-    fn lock_monitors(&self) -> std::sync::MutexGuard<'_, Vec<TaskMonitor>> {
+    fn lock_monitors(&self) -> std::sync::MutexGuard<'_, Vec<Vec<TaskMonitor>>> {
         self.monitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -160,13 +177,31 @@ impl Profiles {
 impl ProfileSource {
     /// The profile of the task as it is now.
     pub(crate) fn profile(&self, task: &Task, error: Option<&Error>) -> QueryProfile {
-        let listed = self.settings.list();
-        let settings = listed.into_iter().map(|(name, value, _)| (name.to_owned(), value));
         let mut profile = QueryProfile::of_plan(&self.plan, &self.estimates);
         profile.statement = self.statement.to_string();
         profile.version = env!("CARGO_PKG_VERSION").to_owned();
-        profile.settings = settings.collect();
+        profile.settings = self.shown_settings();
         profile.with_run(task.statistics(), task.timeline(), error.map(Error::to_string))
+    }
+
+    /// The profile of a query of several tasks as it is now.
+    pub(crate) fn query_profile(
+        &self,
+        query: &DistributedQuery,
+        error: Option<&Error>,
+    ) -> QueryProfile {
+        let mut profile = fragment_profile::profile_of_query(query);
+        profile.statement = self.statement.to_string();
+        profile.settings = self.shown_settings();
+        if let Some(run) = &mut profile.run {
+            run.error = error.map(Error::to_string);
+        }
+        profile
+    }
+
+    fn shown_settings(&self) -> Vec<(String, String)> {
+        let listed = self.settings.list();
+        listed.into_iter().map(|(name, value, _)| (name.to_owned(), value)).collect()
     }
 
     /// Keeps and writes the profile of a task that has ended, once.
@@ -175,6 +210,19 @@ impl ProfileSource {
     ///
     /// I/O: the page cannot be written to `profile_directory`.
     pub(crate) fn end(&mut self, task: &Task, error: Option<&Error>) -> Result<()> {
+        self.end_with(|it| it.profile(task, error))
+    }
+
+    /// As [`ProfileSource::end`], of a query of several tasks.
+    pub(crate) fn end_query(
+        &mut self,
+        query: &DistributedQuery,
+        error: Option<&Error>,
+    ) -> Result<()> {
+        self.end_with(|it| it.query_profile(query, error))
+    }
+
+    fn end_with(&mut self, profile: impl FnOnce(&ProfileSource) -> QueryProfile) -> Result<()> {
         if std::mem::replace(&mut self.has_ended, true) {
             return Ok(());
         }
@@ -183,7 +231,7 @@ impl ProfileSource {
         if !keeps && directory.is_none() {
             return Ok(());
         }
-        let profile = self.profile(task, error);
+        let profile = profile(self);
         let written = directory.map_or(Ok(()), |it| self.write(&it, &profile));
         if keeps {
             let mut last = self.profiles.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -210,7 +258,7 @@ impl ProfileSource {
 
 impl ResultStream {
     /// What the query did so far, with its plan; `None` when no plan runs. Of a query of several
-    /// tasks, what all of them did, without the text of the statement.
+    /// tasks, what all of them did.
     ///
     /// ```
     /// # fn main() -> volley::Result<()> {
@@ -224,11 +272,30 @@ impl ResultStream {
     /// # }
     /// ```
     pub fn profile(&self) -> Option<QueryProfile> {
-        if let Some(query) = self.distributed_query() {
-            return Some(fragment_profile::profile_of_query(query));
+        if let Some((query, source)) = self.distributed_query() {
+            return Some(source.query_profile(query, None));
         }
         let (task, source) = self.task_and_source()?;
         let outcome = task.outcome().and_then(Result::err);
         Some(source.profile(task, outcome.as_ref()))
     }
+}
+
+/// How far the tasks of a query are together; `None` once all of them were dropped.
+fn progress_of(tasks: &[TaskMonitor]) -> Option<TaskProgress> {
+    let all: Vec<TaskProgress> = tasks.iter().filter_map(TaskMonitor::progress).collect();
+    let mut whole = TaskProgress::default();
+    if all.is_empty() {
+        return None;
+    }
+    // Tasks that wait for others have done nothing yet, and the last one ends the query.
+    whole.done = all.iter().map(|it| it.done).sum::<f64>() / all.len() as f64;
+    whole.elapsed = all.iter().map(|it| it.elapsed).max().unwrap_or_default();
+    whole.remaining = all.iter().filter_map(|it| it.remaining).max();
+    for task in all {
+        whole.rows += task.rows;
+        whole.bytes += task.bytes;
+        whole.pipelines.extend(task.pipelines);
+    }
+    Some(whole)
 }

@@ -4,6 +4,7 @@
 use crate::{
     csv_options::{CsvReader, compression, named_types, read_csv_options},
     listing::listed,
+    session_state::SessionState,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
@@ -11,7 +12,7 @@ use volley_connector_hive::{FileFormat, FileOptions, FileTable, Listing, list_fo
 use volley_error::{Error, Result};
 use volley_io::FileSystems;
 use volley_memory::Pool;
-use volley_text::{JsonFormat, JsonReadOptions};
+use volley_text::{CsvReadOptions, JsonFormat, JsonReadOptions, Rejects};
 use volley_types::{Type, Value, nearest_name};
 
 /// Says which type a text names.
@@ -41,9 +42,18 @@ const LISTINGS: [(&str, Listing); 4] = [
 const FILE_OPTIONS: [&str; 5] =
     ["filename", "union_by_name", "hive_partitioning", "hive_types", "hive_types_autocast"];
 
+/// What is done with lines of CSV that do not fit.
+const REJECT_OPTIONS: [&str; 2] = ["store_rejects", "rejects_limit"];
+
 /// Those of files that are in `files` and charged to `pool`.
 pub(crate) fn file_options(files: &FileSystems, pool: &Pool) -> FileOptions {
-    FileOptions { files: files.clone(), pool: pool.clone(), ..FileOptions::default() }
+    let csv = found_csv_options();
+    FileOptions { csv, files: files.clone(), pool: pool.clone(), ..FileOptions::default() }
+}
+
+/// Those of CSV files about which nothing is said.
+pub(crate) fn found_csv_options() -> CsvReadOptions {
+    CsvReadOptions { read_time: Some(volley_functions::read_timestamp), ..Default::default() }
 }
 
 /// Adds the readers to functions of a session's own, whose names come first. Files are charged to
@@ -52,10 +62,12 @@ pub(crate) fn add_readers(
     functions: &mut BTreeMap<String, TableFunction>,
     files: &FileSystems,
     pool: &Pool,
+    state: &Arc<SessionState>,
 ) {
     for (name, format) in READERS {
         let options = FileOptions { format: Some(format), ..file_options(files, pool) };
-        let read = move |call: &TableCall<'_>| read_files(call, format, options.clone());
+        let state = Arc::clone(state);
+        let read = move |call: &TableCall<'_>| read_files(call, format, options.clone(), &state);
         functions.entry(name.to_owned()).or_insert_with(|| Arc::new(read));
     }
     for (name, listing) in LISTINGS {
@@ -75,6 +87,7 @@ fn read_files(
     call: &TableCall<'_>,
     format: FileFormat,
     mut options: FileOptions,
+    state: &SessionState,
 ) -> Result<Arc<dyn Table>> {
     let paths = paths_of(call)?;
     let mut of_format = Vec::new();
@@ -87,11 +100,16 @@ fn read_files(
         FileFormat::Csv => {
             let names = CsvReader::Function.names();
             // Its own error would not name the options of all readers.
+            let of_rejects = of_format.extract_if(.., |it| REJECT_OPTIONS.contains(&&*it.name));
+            let of_rejects: Vec<&TableOption> = of_rejects.collect();
             for option in &of_format {
                 if !CsvReader::Function.knows(&option.name) {
-                    return Err(unknown_option(option, names.chain(FILE_OPTIONS)));
+                    let names = names.chain(REJECT_OPTIONS).chain(FILE_OPTIONS);
+                    return Err(unknown_option(option, names));
                 }
             }
+            options.csv.rejects = rejects(&of_rejects, &options.pool)?;
+            options.csv.ignore_errors = options.csv.rejects.is_some();
             read_csv_options(&mut options.csv, of_format, CsvReader::Function, call.types)?;
         }
         FileFormat::Parquet => {
@@ -113,7 +131,11 @@ fn read_files(
             }
         }
     }
-    Ok(Arc::new(FileTable::open_all(&written(call, &paths), &paths, &options)?))
+    let table = Arc::new(FileTable::open_all(&written(call, &paths), &paths, &options)?);
+    if let Some(rejects) = options.csv.rejects {
+        state.reject_scans().add(rejects, table.schema(), &paths, &given(call));
+    }
+    Ok(table)
 }
 
 /// The call as text: tables of equal calls are the same.
@@ -125,6 +147,25 @@ fn written(call: &TableCall<'_>, paths: &[String]) -> String {
     }
     text.push(')');
     text
+}
+
+/// The options of a call as text.
+fn given(call: &TableCall<'_>) -> String {
+    let option = |it: &TableOption| format!("{}={}", it.name, it.value.display(&it.data_type));
+    call.options.iter().map(option).collect::<Vec<_>>().join(", ")
+}
+
+/// What collects lines of CSV that do not fit, if `store_rejects` says so.
+fn rejects(options: &[&TableOption], pool: &Pool) -> Result<Option<Arc<Rejects>>> {
+    let named = |name: &str| options.iter().find(|it| it.name == name);
+    let is_stored = named("store_rejects").map_or(Ok(false), |it| it.boolean())?;
+    let limit = named("rejects_limit").map(|it| it.count()).transpose()?;
+    if limit.is_some() && !is_stored {
+        let message = "option rejects_limit needs store_rejects = true";
+        let place = named("rejects_limit").and_then(|it| it.name_span);
+        return Err(Error::invalid_query(message).span(place));
+    }
+    Ok(is_stored.then(|| Arc::new(Rejects::new(limit.filter(|it| *it > 0), pool))))
 }
 
 /// The only argument: a path, or a list of paths.

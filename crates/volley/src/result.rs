@@ -2,7 +2,7 @@
 
 use crate::{distribution, profiles::ProfileSource};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_exec::{Task, TaskHandle, TaskStatistics};
 use volley_schedule::DistributedQuery;
 use volley_state::queue::QueueReader;
@@ -22,8 +22,8 @@ pub struct ResultStream {
 enum Rows {
     /// A running query, and what its profile is made of.
     Task(Box<(Task, ProfileSource)>),
-    /// A query that runs as several tasks.
-    Distributed(Box<DistributedQuery>),
+    /// A query that runs as several tasks, and what its profile is made of.
+    Distributed(Box<(DistributedQuery, ProfileSource)>),
     /// Complete rows, some of them on disk.
     Held(QueueReader),
     /// Rows that are there already.
@@ -43,16 +43,20 @@ impl ResultStream {
         }
     }
 
-    /// The query, if it runs as several tasks.
-    pub(crate) fn distributed_query(&self) -> Option<&DistributedQuery> {
+    /// The query, if it runs as several tasks, and what its profile is made of.
+    pub(crate) fn distributed_query(&self) -> Option<(&DistributedQuery, &ProfileSource)> {
         match &self.rows {
-            Rows::Distributed(query) => Some(query),
+            Rows::Distributed(running) => Some((&running.0, &running.1)),
             Rows::Task(_) | Rows::Held(_) | Rows::Ready(_) => None,
         }
     }
 
-    pub(crate) fn of_query(schema: Schema, query: DistributedQuery) -> ResultStream {
-        ResultStream::new(schema, Rows::Distributed(Box::new(query)))
+    pub(crate) fn of_query(
+        schema: Schema,
+        query: DistributedQuery,
+        source: ProfileSource,
+    ) -> ResultStream {
+        ResultStream::new(schema, Rows::Distributed(Box::new((query, source))))
     }
 
     /// Rows that a statement has held back.
@@ -114,9 +118,13 @@ impl ResultStream {
             Rows::Task(running) => {
                 let (task, source) = &mut **running;
                 let next = task.next();
-                ended(task, source, next)
+                ended(next, |error| source.end(task, error))
             }
-            Rows::Distributed(query) => query.next()?.map(Batch::loaded).transpose(),
+            Rows::Distributed(running) => {
+                let (query, source) = &mut **running;
+                let next = query.next();
+                ended(next, |error| source.end_query(query, error))
+            }
             Rows::Held(rows) => rows.wait_next(None).unwrap_or(Ok(None)),
             Rows::Ready(batches) => Ok(batches.pop_front()),
         }
@@ -139,7 +147,7 @@ impl ResultStream {
             Rows::Task(running) => {
                 let (task, source) = &mut **running;
                 let next = task.next_timeout(timeout)?;
-                Some(ended(task, source, next))
+                Some(ended(next, |error| source.end(task, error)))
             }
             _ => Some(self.next()),
         }
@@ -227,7 +235,7 @@ impl ResultStream {
     pub fn statistics(&self) -> Option<TaskStatistics> {
         match &self.rows {
             Rows::Task(running) => Some(running.0.statistics()),
-            Rows::Distributed(query) => Some(query.statistics().into_operators()),
+            Rows::Distributed(running) => Some(running.0.statistics().into_operators()),
             Rows::Held(_) | Rows::Ready(_) => None,
         }
     }
@@ -235,8 +243,8 @@ impl ResultStream {
     /// The fragments of a query of several tasks, with what every node did so far.
     pub(crate) fn fragment_statistics(&self) -> String {
         match &self.rows {
-            Rows::Distributed(query) => {
-                distribution::statistics_text(query.statistics(), query.plan())
+            Rows::Distributed(running) => {
+                distribution::statistics_text(running.0.statistics(), running.0.plan())
             }
             Rows::Task(_) | Rows::Held(_) | Rows::Ready(_) => String::new(),
         }
@@ -262,7 +270,7 @@ impl ResultStream {
     pub fn handle(&self) -> TaskHandle {
         match &self.rows {
             Rows::Task(running) => running.0.handle(),
-            Rows::Distributed(query) => query.handle(),
+            Rows::Distributed(running) => running.0.handle(),
             Rows::Held(_) | Rows::Ready(_) => TaskHandle::default(),
         }
     }
@@ -297,18 +305,17 @@ impl ResultStream {
     }
 }
 
-/// The next batch of a task, whose profile is kept when it has ended.
+/// The next batch of a query, whose profile is kept by `end` when it has ended.
 fn ended(
-    task: &Task,
-    source: &mut ProfileSource,
     next: Result<Option<Batch>>,
+    end: impl FnOnce(Option<&Error>) -> Result<()>,
 ) -> Result<Option<Batch>> {
     match next {
         Ok(Some(batch)) => batch.loaded().map(Some),
-        Ok(None) => source.end(task, None).map(|()| None),
+        Ok(None) => end(None).map(|()| None),
         Err(error) => {
             // The query's error is the one that matters.
-            let _ = source.end(task, Some(&error));
+            let _ = end(Some(&error));
             Err(error)
         }
     }

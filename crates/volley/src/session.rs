@@ -160,14 +160,14 @@ impl Session {
         let pool = Pool::root("process", settings.memory_limit_bytes);
         cache_settings::begin(files.cache(), &pool);
         let tables = pool.child("tables");
-        add_readers(&mut table_functions, &files, &tables);
+        let state = Arc::new(SessionState::new(settings.clone()));
+        add_readers(&mut table_functions, &files, &tables, &state);
         add_file_contents(&mut table_functions, &files, &tables);
         add_sniff_csv(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
         let databases = Arc::new(Databases::new(Arc::new(MemoryDatabase::new(&pool))));
         let spill = SpillSpace::new(&settings.spill_directory, settings.max_spill_bytes);
         let executor = Mutex::new(Executor::new(settings.threads)?);
-        let state = Arc::new(SessionState::new(settings));
         let host = SessionHost {
             by_name: Arc::new(table_functions),
             session: Arc::clone(&state),

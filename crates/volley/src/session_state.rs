@@ -1,6 +1,6 @@
 //! What statements change of a session, and tables that describe it show.
 
-use crate::{Settings, variables::Variable};
+use crate::{Settings, reject_scans::RejectScans, variables::Variable};
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -13,12 +13,15 @@ pub(crate) struct SessionState {
     settings: Mutex<Settings>,
     /// What SET VARIABLE gave values, by lower-case name.
     variables: Mutex<BTreeMap<String, Variable>>,
+    /// Scans of CSV that collect lines that do not fit.
+    reject_scans: RejectScans,
 }
 
 impl SessionState {
     /// These settings, and no variables.
     pub(crate) fn new(settings: Settings) -> SessionState {
-        SessionState { settings: Mutex::new(settings), variables: Mutex::default() }
+        let (variables, reject_scans) = (Mutex::default(), RejectScans::default());
+        SessionState { settings: Mutex::new(settings), variables, reject_scans }
     }
 
     /// The settings as they are now.
@@ -29,6 +32,11 @@ impl SessionState {
     /// The settings, to change them.
     pub(crate) fn lock_settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Scans of CSV that collect lines that do not fit.
+    pub(crate) fn reject_scans(&self) -> &RejectScans {
+        &self.reject_scans
     }
 
     /// Gives a variable a value.

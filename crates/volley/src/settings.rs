@@ -8,7 +8,7 @@ use volley_error::{Error, Result};
 use volley_exec::Priority;
 use volley_memory::{format_bytes, parse_bytes};
 use volley_sql::{DefaultOrder, Dialect};
-use volley_types::{Zone, nearest_name};
+use volley_types::{Zone, nearest_name, text::TypeNames};
 
 /// Rows per batch: measured on TPC-H between 1024 and 16384.
 const BATCH_ROWS_DEFAULT: usize = 8192;
@@ -86,6 +86,8 @@ pub struct Settings {
     pub dialect: Dialect,
     /// What ORDER BY means where it does not say it.
     pub default_order: DefaultOrder,
+    /// How names of types are written.
+    pub type_names: TypeNames,
     /// Where the profile of each query is written as a page; `None` for none.
     pub profile_directory: Option<String>,
 }
@@ -98,7 +100,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 22] = [
+const SETTINGS: [Setting; 23] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -294,6 +296,15 @@ const SETTINGS: [Setting; 22] = [
         },
     },
     Setting {
+        name: "type_names",
+        description: "how names of types are written: sql (ARRAY(INTEGER)) or duckdb (INTEGER[])",
+        get: |it| it.type_names.to_string(),
+        set: |it, text| {
+            let _: () = it.type_names = text.parse()?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "timezone",
         description: "time zone in which TIMESTAMP WITH TIME ZONE is printed and parsed",
         get: |it| it.time_zone.name().to_owned(),
@@ -327,6 +338,7 @@ impl Default for Settings {
             query_priority: Priority::default(),
             dialect: Dialect::default(),
             default_order: DefaultOrder::default(),
+            type_names: TypeNames::default(),
             profile_directory: None,
         }
     }

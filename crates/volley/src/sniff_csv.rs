@@ -3,6 +3,7 @@
 use crate::{
     csv_options::{CsvReader, read_csv_options},
     listing::listed,
+    readers::found_csv_options,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_connector::{Table, TableArgument, TableCall, TableFunction};
@@ -34,7 +35,7 @@ fn sniff_csv(call: &TableCall<'_>, files: &FileSystems, pool: &Pool) -> Result<A
     let [TableArgument::Value(Value::Varchar(path), _)] = call.arguments else {
         return Err(Error::invalid_query("sniff_csv takes a path, and options by name"));
     };
-    let mut options = CsvReadOptions::default();
+    let mut options = found_csv_options();
     read_csv_options(&mut options, call.options, CsvReader::Function, call.types)?;
     let mut paths = files.list(path, &|it| it.to_ascii_lowercase().contains(".csv"))?.into_iter();
     let first = paths.next().ok_or_else(|| Error::internal("no file"))?;
@@ -88,16 +89,18 @@ impl Found {
     fn of(file: &CsvFile, options: &CsvReadOptions, pool: &Pool) -> Result<Found> {
         let byte = |it: Option<u8>| it.map_or_else(String::new, |it| char::from(it).to_string());
         let delimiter = Some(file.delimiter()).filter(|it| *it != NO_DELIMITER);
+        let delimiter = options.delimiter_text.clone().unwrap_or_else(|| byte(delimiter));
         let fields = &file.schema().fields;
         let has = |of: &dyn Fn(&Type) -> bool| fields.iter().any(|it| of(&it.data_type));
         let format = |given: Option<String>, is_used: bool, usual: &str| {
             given.or_else(|| is_used.then(|| usual.to_owned()))
         };
-        let dates = options.formats.date.as_ref().map(|it| it.format.clone());
-        let timestamps = options.formats.timestamp.as_ref().map(|it| it.format.clone());
+        let formats = || (0..fields.len()).map(|it| file.formats_of(it));
+        let dates = formats().find_map(|it| it.date).map(|it| it.format);
+        let timestamps = formats().find_map(|it| it.timestamp).map(|it| it.format);
         let is_timestamp = |it: &Type| *it.storage() == Type::Timestamp;
         Ok(Found {
-            delimiter: byte(delimiter),
+            delimiter,
             quote: byte(options.form.quote),
             escape: byte(options.form.escape.or(options.form.quote)),
             new_line: file.line_end(pool)?,

@@ -35,7 +35,9 @@ impl Session {
                     Some(platform) => self.start_on(&**platform, &planned, plan, &settings)?,
                 };
                 if let Some(query) = query {
-                    return Ok(ResultStream::of_query(schema, query));
+                    let watched = WatchedPlan::of(&mut planned);
+                    let source = self.watch_query(&query, watched, settings);
+                    return Ok(ResultStream::of_query(schema, query, source));
                 }
             }
         }

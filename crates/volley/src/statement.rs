@@ -147,9 +147,15 @@ pub(crate) fn bind(
     if parsed.text().contains("://") {
         session.files.look_ahead(parsed.table_names().iter().map(String::as_str));
     }
-    let Settings { dialect, default_order, .. } = session.settings();
-    let settings =
-        BindSettings { dialect, default_order, parameters, place, ..BindSettings::default() };
+    let Settings { dialect, default_order, type_names, .. } = session.settings();
+    let settings = BindSettings {
+        dialect,
+        default_order,
+        type_names,
+        parameters,
+        place,
+        ..Default::default()
+    };
     let catalog = RunningCatalog { session, cx, names: Arc::clone(&cx.catalog) };
     volley_sql::bind(parsed, &catalog, &session.registry, &cx.column_ids, &settings)
 }

@@ -3,7 +3,7 @@
 use super::{Command, Completes, Flow, check_unsafe};
 use crate::{error_text::Failure, format, shell::Shell};
 use std::{env, fs, process};
-use volley::{Error, Field, QueryProfile, Result, Schema, Session, Type};
+use volley::{Error, Field, QueryProfile, Result, Schema, Session, Type, Value};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -17,7 +17,7 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "schema",
         arguments: "[TABLE]",
-        help: "Shows the statements that make a table or view, or all of them",
+        help: "Shows the statements that make a table with its indexes, a view, or all of them",
         count: (0, 1),
         completes: Completes::Tables,
         run: schema,
@@ -78,6 +78,10 @@ fn schema(shell: &mut Shell, arguments: &[String]) -> Result<Flow, Failure> {
         if wanted.is_none_or(|it| it.eq_ignore_ascii_case(name)) {
             text += &statement(&shell.session, name, kind);
             text += ";\n";
+            for index in indexes(&shell.session, name) {
+                text += index.trim_end().trim_end_matches(';');
+                text += ";\n";
+            }
         }
     }
     if let (Some(name), true) = (wanted, text.is_empty()) {
@@ -103,6 +107,18 @@ fn statement(session: &Session, name: &str, kind: &str) -> String {
         columns.fields.iter().map(|it| format!("{} {}", quoted_name(&it.name), it.data_type));
     let columns = columns.collect::<Vec<_>>().join(",\n    ");
     format!("CREATE {} {quoted} (\n    {columns}\n)", kind.to_uppercase())
+}
+
+/// The statements that make the indexes of a table.
+fn indexes(session: &Session, table: &str) -> Vec<String> {
+    let sql = "SELECT sql, table_name, schema_name, database_name FROM duckdb_indexes() ORDER BY 1";
+    let rows = session.sql(sql).and_then(|it| it.collect_values()).unwrap_or_default();
+    let is_of_table = |row: &&Vec<Value>| {
+        let written = table.rsplit('.').zip(row.iter().skip(1));
+        row.len() > 1 && written.into_iter().all(|(name, it)| it.as_str() == Some(name))
+    };
+    let text = |row: &Vec<Value>| row.first().and_then(Value::as_str).map(str::to_owned);
+    rows.iter().filter(is_of_table).filter_map(text).collect()
 }
 
 /// A name as SQL reads it.

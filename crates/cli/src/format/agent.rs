@@ -5,11 +5,12 @@
 
 use super::{Lines, PrintError, Printer, Printing};
 use std::io::{self, Write};
-use volley::{Batch, Schema};
+use volley::{Batch, Schema, TypeNames};
 
 pub(super) struct AgentPrinter {
     rows_max: usize,
     bytes_max: usize,
+    type_names: TypeNames,
     rows: usize,
     /// Of rows, so far.
     bytes: usize,
@@ -19,8 +20,8 @@ pub(super) struct AgentPrinter {
 
 impl AgentPrinter {
     pub(super) fn new(printing: &Printing) -> AgentPrinter {
-        let Printing { rows_max, bytes_max, .. } = *printing;
-        AgentPrinter { rows_max, bytes_max, rows: 0, bytes: 0, limited_by: None }
+        let Printing { rows_max, bytes_max, type_names, .. } = *printing;
+        AgentPrinter { rows_max, bytes_max, type_names, rows: 0, bytes: 0, limited_by: None }
     }
 }
 
@@ -31,7 +32,7 @@ impl Printer for AgentPrinter {
             line.push_str(if index == 0 { "" } else { "\t" });
             push_escaped(&mut line, &field.name);
             line.push(':');
-            line.push_str(&field.data_type.to_string());
+            line.push_str(&self.type_names.name(&field.data_type));
         }
         writeln!(out, "{line}")
     }

@@ -12,7 +12,7 @@ use std::{
     io::{self, Write},
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-use volley::{Batch, Error, Field, Schema};
+use volley::{Batch, Error, Field, Schema, TypeNames};
 
 /// Rows that decide the widths of columns: the first ones, fewer if their text is long.
 const SAMPLE_ROWS: usize = 1000;
@@ -38,6 +38,7 @@ struct Layout {
     columns: Vec<ShownColumn>,
     style: &'static Style,
     shows_types: bool,
+    type_names: TypeNames,
 }
 
 /// The lines of a table: left, line, cross and right.
@@ -185,7 +186,7 @@ impl Layout {
         let columns = schema.fields.iter().enumerate().map(|(index, field)| {
             let cells = sample.iter().filter_map(|row| row.get(index)).map(|it| it.width());
             let of_type = match printing.shows_types {
-                true => type_name(field).width().min(TYPE_WIDTH_MAX),
+                true => type_name(field, printing.type_names).width().min(TYPE_WIDTH_MAX),
                 false => 0,
             };
             let width = cells.fold(one_line(&field.name).width().max(of_type), usize::max);
@@ -195,6 +196,7 @@ impl Layout {
             columns: columns.collect(),
             style: if printing.format == Format::Box { &BOX } else { &TABLE },
             shows_types: printing.shows_types,
+            type_names: printing.type_names,
         };
         if let Some(terminal) = printing.width {
             layout.fit(usize::from(terminal));
@@ -259,7 +261,8 @@ impl Layout {
         self.rule(self.style.top, out)?;
         self.row(&names, out)?;
         if self.shows_types {
-            let types: Vec<String> = schema.fields.iter().map(type_name).collect();
+            let types: Vec<String> =
+                schema.fields.iter().map(|it| type_name(it, self.type_names)).collect();
             self.row(&types, out)?;
         }
         self.rule(self.style.head, out)?;
@@ -325,8 +328,8 @@ impl ShownColumn {
 }
 
 /// A type as it stands below the name of its column.
-fn type_name(field: &Field) -> String {
-    let name = field.data_type.to_string();
+fn type_name(field: &Field, type_names: TypeNames) -> String {
+    let name = type_names.name(&field.data_type);
     // Types of numbers are short; those of nested values may be as long as they like.
     match name.width() > TYPE_WIDTH_MAX {
         true => format!("{}{CUT}", cut(&name, TYPE_WIDTH_MAX)),

@@ -21,10 +21,20 @@ pub struct OperatorCost {
 pub enum Emits {
     /// While it takes rows, and about as many for each as so far.
     Along,
+    /// While it takes rows, and many of them for a row: until it has taken enough rows to tell how
+    /// many, as its plan node is expected to make.
+    Many,
     /// Every row, after the last.
     AllAtEnd,
     /// As many as its plan node is expected to make, after the last row.
     GroupsAtEnd,
+}
+
+impl Emits {
+    /// Whether rows come while rows are taken.
+    pub(super) fn is_along(self) -> bool {
+        matches!(self, Emits::Along | Emits::Many)
+    }
 }
 
 impl OperatorCost {

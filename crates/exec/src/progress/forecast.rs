@@ -134,7 +134,7 @@ fn spent(pipeline: &Figures) -> Left {
         let busy = operator.busy.as_secs_f64();
         spent.all += busy;
         spent.emitting += busy;
-        if operator.cost.emits != Emits::Along {
+        if !operator.cost.emits.is_along() {
             spent.emitting = 0.0;
         }
     }
@@ -196,7 +196,7 @@ fn expected_rows(pipeline: &Figures, arriving: &HashMap<PlanNodeId, Arriving>) -
         }
         if let Some(Arriving { foreseen, expected: Some(other) }) = other
             && *other > 0.0
-            && operator.cost.emits == Emits::Along
+            && operator.cost.emits.is_along()
         {
             correction *= (foreseen / other).clamp(1e-6, 1.0);
         }
@@ -215,7 +215,7 @@ fn expected_rows(pipeline: &Figures, arriving: &HashMap<PlanNodeId, Arriving>) -
 
 /// A scan emits no more rows than joins after it: their keys filter it.
 fn reduce_scan(pipeline: &Figures, expected: &mut [Option<f64>]) {
-    let along = pipeline.operators.iter().take_while(|it| it.cost.emits == Emits::Along).count();
+    let along = pipeline.operators.iter().take_while(|it| it.cost.emits.is_along()).count();
     let least = expected.iter().take(along).flatten().copied().fold(f64::INFINITY, f64::min);
     if let Some(Some(scan)) = expected.first_mut() {
         *scan = scan.min(least).max(1.0);
@@ -284,6 +284,9 @@ fn emitted_rows(
     };
     match operator.cost.emits {
         Emits::Along => along(ROWS_WEIGHT),
+        // The rows of what was taken last are still to come.
+        Emits::Many if now.taken < ROWS_WEIGHT => along(ROWS_WEIGHT).max(taken * ratio),
+        Emits::Many => along(ROWS_WEIGHT),
         Emits::AllAtEnd => taken.max(now.emitted),
         Emits::GroupsAtEnd => match expected {
             // It has more groups than expected, or passes rows on.
@@ -316,7 +319,7 @@ impl Rate {
         let (mut stretch, mut busy) = (Work::default(), 0.0);
         let along = |stretch: Work, busy: f64| stretch.left() * self.of(busy, stretch.done);
         for (operator, work) in pipeline.operators.iter().zip(works) {
-            if operator.cost.emits == Emits::Along {
+            if operator.cost.emits.is_along() {
                 stretch.add(work);
                 busy += operator.busy.as_secs_f64();
                 continue;

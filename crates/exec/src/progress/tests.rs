@@ -183,3 +183,27 @@ fn shares_never_go_back() {
     let shares = [0.2, 0.1, 0.5, f64::INFINITY, 0.3].map(|it| highest(&before, it));
     assert_eq!(shares, [0.2, 0.2, 0.5, 1.0, 1.0]);
 }
+
+/// A series of one row, of which `done` of 10 million rows were made: 1 s in all.
+fn series(done: u64) -> Figures {
+    const MANY: OperatorCost =
+        OperatorCost { emits: Emits::Many, ..OperatorCost::along(20.0, 2.0) };
+    reader(vec![
+        expecting(1.0, operator(3, (0, 1), 0, STREAM)),
+        expecting(1e7, operator(2, (1, done), done / 50_000, MANY)),
+        operator(1, (done, 0), done / 12_500, STREAM),
+    ])
+}
+
+#[test]
+fn a_series_is_as_far_as_its_rows() {
+    for share in [10, 50, 90] {
+        let seconds = f64::from(share) / 100.0;
+        let forecast = of(&[series(100_000 * u64::from(share as u32))], seconds);
+        assert!((forecast.done[0] - seconds).abs() < 0.1, "{share}: {forecast:?}");
+        check(forecast.remaining, 1.0 - seconds);
+    }
+    // More rows than were expected.
+    assert!(of(&[series(20_000_000)], 2.0).done[0] <= 1.0);
+    assert!(of(&[ended(series(20_000_000))], 2.0).done[0] >= 1.0);
+}

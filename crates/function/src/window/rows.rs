@@ -27,6 +27,9 @@ pub struct WindowRows<'a> {
     pub valid: Option<&'a ValidRows>,
     /// When not all rows of the partition are there: what is known of the others.
     pub piece: Option<&'a PartitionPiece>,
+    /// When partitions are the frames of calls with ORDER BY among their arguments: which rows are
+    /// in a partition only since they are answered. Each such partition has one.
+    pub guests: Option<&'a [bool]>,
 }
 
 /// A piece of a partition: the rows to answer for, and some of the rows before and after them. All
@@ -114,6 +117,12 @@ impl Ranges {
 }
 
 impl WindowRows<'_> {
+    /// Whether the row at `index` of `rows` is not part of its own frame, which is the partition.
+    #[inline]
+    pub fn is_guest(&self, index: usize) -> bool {
+        self.guests.is_some_and(|it| it.get(index).copied().unwrap_or_default())
+    }
+
     /// The frame of the row at `index` of `rows`, without what is excluded.
     #[inline]
     pub fn frame(&self, index: usize) -> FrameParts {

@@ -62,11 +62,19 @@ fn date_out_of_range() -> Error {
 }
 
 fn add_days(date: i32, days: i32) -> Result<i32, Error> {
-    date.checked_add(days).ok_or_else(date_out_of_range)
+    if civil::is_infinite_date(date) {
+        return Ok(date);
+    }
+    let moved = date.checked_add(days).filter(|it| !civil::is_infinite_date(*it));
+    moved.ok_or_else(date_out_of_range)
 }
 
 fn subtract_days(date: i32, days: i32) -> Result<i32, Error> {
-    date.checked_sub(days).ok_or_else(date_out_of_range)
+    if civil::is_infinite_date(date) {
+        return Ok(date);
+    }
+    let moved = date.checked_sub(days).filter(|it| !civil::is_infinite_date(*it));
+    moved.ok_or_else(date_out_of_range)
 }
 
 fn move_date(date: i32, interval: IntervalValue, sign: i64) -> Result<i64, Error> {
@@ -80,6 +88,9 @@ fn move_by(micros: i64, interval: IntervalValue, sign: i64) -> Result<i64, Error
 }
 
 fn moved(micros: i64, interval: IntervalValue, sign: i64) -> Option<i64> {
+    if civil::is_infinite_timestamp(micros) {
+        return Some(micros);
+    }
     let (days, of_day) = civil::split_timestamp(micros);
     let days = match interval.months {
         0 => days,
@@ -87,11 +98,15 @@ fn moved(micros: i64, interval: IntervalValue, sign: i64) -> Option<i64> {
     };
     let days = i32::try_from(i64::from(days) + sign * i64::from(interval.days)).ok()?;
     let time = (interval.nanoseconds / NANOS_PER_MICRO).checked_mul(sign)?;
-    civil::timestamp_of(days, of_day)?.checked_add(time)
+    let moved = civil::timestamp_of(days, of_day)?.checked_add(time)?;
+    (!civil::is_infinite_timestamp(moved)).then_some(moved)
 }
 
 /// Days and the time left over, of the same sign.
 fn between(left: i64, right: i64) -> Result<IntervalValue, Error> {
+    if civil::is_infinite_timestamp(left) || civil::is_infinite_timestamp(right) {
+        return Err(Error::invalid_value("the difference of infinite timestamps"));
+    }
     let micros = left.checked_sub(right).ok_or_else(timestamp_out_of_range)?;
     // 2^63 microseconds are fewer days than 2^31.
     let days = (micros / MICROS_PER_DAY) as i32;

@@ -19,12 +19,16 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
             fallible(from, to, function1::<Date, Timestamp, _>(midnight))
         }
         (Type::Timestamp, Type::Date) => {
-            let day = |micros: i64| civil::split_timestamp(micros).0;
-            infallible(from, to, function1::<Timestamp, Date, _>(day))
+            infallible(from, to, function1::<Timestamp, Date, _>(civil::date_of))
         }
         (Type::Timestamp, Type::Time) => {
-            let of_day = |micros: i64| civil::split_timestamp(micros).1;
-            infallible(from, to, function1::<Timestamp, Time, _>(of_day))
+            let of_day = |micros: i64| {
+                if civil::is_infinite_timestamp(micros) {
+                    return Err(Error::invalid_value("an infinite timestamp has no time of day"));
+                }
+                Ok(civil::split_timestamp(micros).1)
+            };
+            fallible(from, to, function1::<Timestamp, Time, _>(of_day))
         }
         _ => None,
     }

@@ -11,7 +11,10 @@ use volley_function::{
 };
 use volley_types::{
     Type,
-    civil::{MICROS_PER_DAY, split_timestamp},
+    civil::{
+        MICROS_PER_DAY, date_of, is_infinite_date, is_infinite_timestamp, split_timestamp,
+        timestamp_of,
+    },
     custom::{TimestampTz, TimestampUnit},
 };
 
@@ -40,17 +43,24 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         (Some(unit), _) if *to == Type::Date => {
             let per_day = NANOS_PER_DAY / unit.nanos();
             function1::<Units, Date, _>(move |units: i64| {
+                if is_infinite_timestamp(units) {
+                    return Ok(date_of(units));
+                }
                 i32::try_from(units.div_euclid(per_day)).map_err(|_| timestamp_out_of_range())
             })
         }
         (_, Some(unit)) if *from == Type::Date => {
             let per_day = NANOS_PER_DAY / unit.nanos();
             function1::<Date, BigInt, _>(move |days: i32| {
+                if is_infinite_date(days) {
+                    return timestamp_of(days, 0).ok_or_else(timestamp_out_of_range);
+                }
                 i64::from(days).checked_mul(per_day).ok_or_else(timestamp_out_of_range)
             })
         }
         (Some(unit), _) if *to == Type::Time => function1::<Units, Time, _>(move |units: i64| {
-            let micros = unit.to_micros(units).ok_or_else(timestamp_out_of_range)?;
+            let micros = unit.to_micros(units).filter(|it| !is_infinite_timestamp(*it));
+            let micros = micros.ok_or_else(timestamp_out_of_range)?;
             Ok::<i64, Error>(split_timestamp(micros).1)
         }),
         (Some(_), _) if TimestampTz::is(to) => {
@@ -74,6 +84,9 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
 /// A count of units of `from_nanos` nanoseconds as the nearest count of units of `to_nanos`; `None`
 /// beyond 64 bits.
 fn converted(units: i64, from_nanos: i64, to_nanos: i64) -> Option<i64> {
+    if is_infinite_timestamp(units) {
+        return Some(units);
+    }
     let (nanos, unit) = (i128::from(units) * i128::from(from_nanos), i128::from(to_nanos));
     let (quotient, rest) = (nanos / unit, nanos % unit);
     let nearest = if rest.abs() * 2 >= unit { quotient + nanos.signum() } else { quotient };

@@ -15,7 +15,7 @@ use volley_function::{
     simple::{DateDays, Interval, TimestampMicros},
 };
 use volley_types::civil::{
-    MICROS_PER_DAY, add_months, civil_of_days, days_of_civil, split_timestamp, timestamp_of,
+    self, MICROS_PER_DAY, add_months, civil_of_days, days_of_civil, split_timestamp, timestamp_of,
 };
 
 /// 2000-01-03, a Monday.
@@ -79,7 +79,7 @@ fn midnight(date: DateDays) -> Result<i64> {
 }
 
 fn date_of(micros: i64) -> Result<DateDays> {
-    Ok(DateDays(split_timestamp(micros).0))
+    Ok(DateDays(civil::date_of(micros)))
 }
 
 fn moved(width: Interval, at: i64, offset: Interval) -> Result<i64> {
@@ -89,6 +89,9 @@ fn moved(width: Interval, at: i64, offset: Interval) -> Result<i64> {
 
 /// A timestamp with an interval added to it, or taken from it where `sign` is -1.
 fn shifted(micros: i64, by: Interval, sign: i64) -> Result<i64> {
+    if civil::is_infinite_timestamp(micros) {
+        return Ok(micros);
+    }
     let shifted = || {
         let (days, of_day) = split_timestamp(micros);
         let days = add_months(days, sign * i64::from(by.months))?;
@@ -109,6 +112,9 @@ fn bucket(width: Interval, at: i64, origin: Option<i64>) -> Result<i64> {
     }
     if width.months < 0 || micros < 0 || (width.months == 0 && micros == 0) {
         return Err(Error::invalid_value("the width of time_bucket must be greater than zero"));
+    }
+    if civil::is_infinite_timestamp(at) {
+        return Ok(at);
     }
     if width.months > 0 {
         return bucket_of_months(i64::from(width.months), at, origin);

@@ -3,6 +3,7 @@
 
 use super::{
     field::{iso_week, split},
+    infinite::null_of_infinite,
     timestamp_out_of_range,
     unit::Unit,
 };
@@ -59,7 +60,7 @@ fn register_count(
             }
         })
     });
-    registry.add_scalar(name, doc.clone(), dates);
+    registry.add_scalar(name, doc.clone(), null_of_infinite(dates));
     let timestamps =
         ternary::<Varchar, Timestamp, Timestamp, BigInt, _>(move |name: &str, start, end| {
             count(Unit::parse(name)?, start, end)
@@ -68,7 +69,7 @@ fn register_count(
         let unit = Unit::parse(name)?;
         Ok(function2::<Timestamp, Timestamp, BigInt, _>(move |start, end| count(unit, start, end)))
     });
-    registry.add_scalar(name, doc.clone(), timestamps);
+    registry.add_scalar(name, doc.clone(), null_of_infinite(timestamps));
     let times = ternary::<Varchar, Time, Time, BigInt, _>(move |name: &str, start, end| {
         count(time_unit(name)?, start, end)
     });

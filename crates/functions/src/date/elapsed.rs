@@ -1,6 +1,6 @@
 //! `age`: the time between two moments in years, months, days and a time.
 
-use super::field::split;
+use super::{field::split, infinite::null_of_infinite};
 use crate::documentation::doc;
 use volley_function::{
     Registry,
@@ -25,7 +25,8 @@ pub(super) fn register(registry: &mut Registry) {
             "43 years 9 months 27 days",
         )],
     );
-    registry.add_scalar("age", doc, binary::<Timestamp, Timestamp, Interval, _>(age));
+    let bind = binary::<Timestamp, Timestamp, Interval, _>(age);
+    registry.add_scalar("age", doc, null_of_infinite(bind));
 }
 
 fn age(end: i64, start: i64) -> IntervalValue {

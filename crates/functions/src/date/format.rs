@@ -1,6 +1,9 @@
 //! `strftime`: a point in time in a form given by a text; and the names of days and months.
 
-use super::field::{iso_day_of_week, iso_week, split};
+use super::{
+    field::{iso_day_of_week, iso_week, split},
+    infinite::null_of_infinite,
+};
 use crate::{constant_argument::for_constant_text, documentation::doc};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -11,7 +14,7 @@ use volley_function::{
 use volley_types::{
     civil::{
         Civil, DAY_NAMES, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MONTH_NAMES,
-        civil_of_days, days_of_civil, timestamp_of,
+        civil_of_days, days_of_civil, is_infinite_timestamp, timestamp_of,
     },
     text,
 };
@@ -61,13 +64,13 @@ pub(super) fn register(registry: &mut Registry) {
     let of_date = text_unary::<Date, Varchar, _>(|it, out| out.push_str(day_name(it)));
     let of_timestamp =
         text_unary::<Timestamp, Varchar, _>(|it, out| out.push_str(day_name(split(it).0)));
-    registry.add_scalar("dayname", day.clone(), of_date);
-    registry.add_scalar("dayname", day, of_timestamp);
+    registry.add_scalar("dayname", day.clone(), null_of_infinite(of_date));
+    registry.add_scalar("dayname", day, null_of_infinite(of_timestamp));
     let of_date = text_unary::<Date, Varchar, _>(|it, out| out.push_str(month_name(it)));
     let of_timestamp =
         text_unary::<Timestamp, Varchar, _>(|it, out| out.push_str(month_name(split(it).0)));
-    registry.add_scalar("monthname", month.clone(), of_date);
-    registry.add_scalar("monthname", month, of_timestamp);
+    registry.add_scalar("monthname", month.clone(), null_of_infinite(of_date));
+    registry.add_scalar("monthname", month, null_of_infinite(of_timestamp));
 }
 
 /// The function of timestamps that writes one format.
@@ -183,6 +186,9 @@ impl Format {
 
     /// Writes a point in time.
     pub(super) fn write(&self, shown: Shown<'_>, out: &mut StringWriter) {
+        if is_infinite_timestamp(shown.micros) {
+            return out.push_str(if shown.micros < 0 { "-infinity" } else { "infinity" });
+        }
         let moment = Moment::of(shown.micros);
         for step in &self.steps {
             match step {

@@ -1,6 +1,6 @@
 //! Making points in time and intervals from numbers.
 
-use super::timestamp_out_of_range;
+use super::{infinite::null_of_infinite, timestamp_out_of_range};
 use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -53,9 +53,10 @@ pub(super) fn register(registry: &mut Registry) {
         "date",
         &[("last_day(date '2020-02-05')", "2020-02-29")],
     );
-    registry.add_scalar("last_day", last.clone(), unary::<Date, Date, _>(last_day));
+    let of_date = unary::<Date, Date, _>(last_day);
+    registry.add_scalar("last_day", last.clone(), null_of_infinite(of_date));
     let of_timestamp = unary::<Timestamp, Date, _>(|it| last_day(split_timestamp(it).0));
-    registry.add_scalar("last_day", last, of_timestamp);
+    registry.add_scalar("last_day", last, null_of_infinite(of_timestamp));
     register_lengths(registry);
     register_intervals(registry);
 }

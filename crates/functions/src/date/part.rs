@@ -4,6 +4,7 @@ use super::{
     field::{
         epoch_of, epoch_of_interval, field_of, field_of_interval, field_of_time, julian_of, split,
     },
+    infinite::null_of_infinite,
     unit::Unit,
 };
 use crate::documentation::doc;
@@ -28,7 +29,7 @@ pub(super) fn register(registry: &mut Registry) {
         ],
     );
     for name in ["date_part", "datepart"] {
-        registry.add_scalar(name, date_part.clone(), Arc::new(bind_date_part));
+        registry.add_scalar(name, date_part.clone(), null_of_infinite(Arc::new(bind_date_part)));
     }
     for (name, unit, example) in FIELDS {
         let signature = format!("{name}(date or timestamp) -> bigint");
@@ -39,7 +40,7 @@ pub(super) fn register(registry: &mut Registry) {
             [one] => bind_field(unit, one),
             _ => None,
         };
-        registry.add_scalar(name, doc, Arc::new(bind));
+        registry.add_scalar(name, doc, null_of_infinite(Arc::new(bind)));
     }
     register_seconds(registry);
 }
@@ -274,8 +275,8 @@ fn register_seconds(registry: &mut Registry) {
         &[("epoch(timestamp '1970-01-02 00:00:00.5')", "86400.5")],
     );
     let of_date = simple::unary::<Date, Double, _>(|days: i32| f64::from(days) * 86_400.0);
-    registry.add_scalar("epoch", epoch.clone(), of_date);
-    let of_timestamp = simple::unary::<Timestamp, Double, _>(epoch_of);
+    registry.add_scalar("epoch", epoch.clone(), null_of_infinite(of_date));
+    let of_timestamp = null_of_infinite(simple::unary::<Timestamp, Double, _>(epoch_of));
     registry.add_scalar("epoch", epoch.clone(), Arc::clone(&of_timestamp));
     let of_nanos = move |args: &[Type]| of_nanoseconds(args, &*of_timestamp);
     registry.add_scalar("epoch", epoch.clone(), Arc::new(of_nanos));
@@ -288,12 +289,12 @@ fn register_seconds(registry: &mut Registry) {
         &[("julian(timestamp '2024-12-30 12:00:00')", "2460675.5")],
     );
     let of_date = simple::unary::<Date, Double, _>(|days| julian_of(days, 0));
-    registry.add_scalar("julian", julian.clone(), of_date);
+    registry.add_scalar("julian", julian.clone(), null_of_infinite(of_date));
     let of_timestamp = simple::unary::<Timestamp, Double, _>(|micros| {
         let (days, of_day) = split(micros);
         julian_of(days, of_day)
     });
-    registry.add_scalar("julian", julian, of_timestamp);
+    registry.add_scalar("julian", julian, null_of_infinite(of_timestamp));
     register_nanoseconds(registry);
     register_of_milliseconds(registry);
     for (name, divisor) in [("epoch_us", 1), ("epoch_ms", 1_000)] {
@@ -303,6 +304,7 @@ fn register_seconds(registry: &mut Registry) {
         let example = [(call.as_str(), result.as_str())];
         let doc = doc(&signature, "Units of time since 1970-01-01.", "date", &example);
         let bind = simple::unary::<Timestamp, BigInt, _>(move |it: i64| it.div_euclid(divisor));
+        let bind = null_of_infinite(bind);
         registry.add_scalar(name, doc.clone(), Arc::clone(&bind));
         let of_nanos = move |args: &[Type]| of_nanoseconds(args, &*bind);
         registry.add_scalar(name, doc.clone(), Arc::new(of_nanos));
@@ -310,7 +312,7 @@ fn register_seconds(registry: &mut Registry) {
             let units = i64::from(it).checked_mul(MICROS_PER_DAY / divisor);
             units.ok_or_else(|| Error::invalid_value("date out of range of the result"))
         });
-        registry.add_scalar(name, doc, bind);
+        registry.add_scalar(name, doc, null_of_infinite(bind));
     }
 }
 

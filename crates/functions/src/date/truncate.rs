@@ -16,7 +16,7 @@ use volley_types::{
     Interval as IntervalValue, Type, Value,
     civil::{
         MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days,
-        days_of_civil,
+        days_of_civil, is_infinite_date, is_infinite_timestamp, timestamp_of,
     },
 };
 use volley_vector::{Rows, Vector};
@@ -103,6 +103,9 @@ impl ScalarFunction for DateTrunc {
 }
 
 fn truncate_date(unit: Unit, days: i32) -> Result<i64, Error> {
+    if is_infinite_date(days) {
+        return timestamp_of(days, 0).ok_or_else(timestamp_out_of_range);
+    }
     midnight(truncate_days(unit, days))
 }
 
@@ -111,6 +114,9 @@ fn midnight(days: i64) -> Result<i64, Error> {
 }
 
 pub(super) fn truncate(unit: Unit, micros: i64) -> Result<i64, Error> {
+    if is_infinite_timestamp(micros) {
+        return Ok(micros);
+    }
     let step = match unit {
         Unit::Hour => MICROS_PER_HOUR,
         Unit::Minute => MICROS_PER_MINUTE,

@@ -4,10 +4,18 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{
-    BoundScalar, Registry, ScalarFunction, ScalarTraits,
-    simple::{self, Boolean, Double, NativeColumn, Physical, Real, Stored, TinyInt, unary},
+    BoundScalar, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
+    simple::{
+        self, Boolean, Date, Double, NativeColumn, Physical, Real, Stored, Timestamp, TinyInt,
+        unary,
+    },
 };
-use volley_types::{Native, Type, match_integer, text::push_i128};
+use volley_types::{
+    Native, Type,
+    civil::{is_infinite_date, is_infinite_timestamp},
+    match_integer,
+    text::push_i128,
+};
 
 /// Registers `abs`, `sign`, `isnan`, `isinf` and `isfinite`.
 pub(super) fn register(registry: &mut Registry) {
@@ -32,6 +40,15 @@ pub(super) fn register(registry: &mut Registry) {
     add(registry, "isnan", "Whether it is NaN.", f32::is_nan, f64::is_nan);
     add(registry, "isinf", "Whether it is infinite.", f32::is_infinite, f64::is_infinite);
     add(registry, "isfinite", "Whether it is a number.", f32::is_finite, f64::is_finite);
+    let none = FunctionDoc::default;
+    let date = unary::<Date, Boolean, _>(is_infinite_date);
+    registry.add_scalar("isinf", none(), date);
+    let date = unary::<Date, Boolean, _>(|it| !is_infinite_date(it));
+    registry.add_scalar("isfinite", none(), date);
+    let timestamp = unary::<Timestamp, Boolean, _>(is_infinite_timestamp);
+    registry.add_scalar("isinf", none(), timestamp);
+    let timestamp = unary::<Timestamp, Boolean, _>(|it| !is_infinite_timestamp(it));
+    registry.add_scalar("isfinite", none(), timestamp);
 }
 
 /// An integer that has an absolute value and a sign.

@@ -71,6 +71,10 @@ impl WindowFunction for Share {
             let (peers, rows) = (window.peer_places(row), window.partition_rows(row));
             match self {
                 Share::Before => peers.0 as f64 / (rows - 1).max(1) as f64,
+                // The row itself does not count where it is not in its frame.
+                Share::Through if window.is_guest(row) => {
+                    (peers.1 - 1) as f64 / (rows - 1).max(1) as f64
+                }
                 Share::Through => peers.1 as f64 / rows as f64,
             }
         };
@@ -93,6 +97,11 @@ impl WindowFunction for Ntile {
             Some(parts) if parts <= 0 => {
                 let error = Error::invalid_value(format!("ntile of {parts} parts"));
                 Err(error.hint("the number of parts must be 1 or more"))
+            }
+            Some(parts) if window.is_guest(index) => {
+                // The part of the frame that the row would be in; none of no rows.
+                let rows = window.partition_rows(index) - 1;
+                Ok((rows > 0).then(|| tile(window.row_place(index).min(rows - 1), rows, parts)))
             }
             Some(parts) => {
                 Ok(Some(tile(window.row_place(index), window.partition_rows(index), parts)))

@@ -38,6 +38,7 @@ fn evaluate(
         exclusion: Exclusion::NoOthers,
         valid: ignores_nulls.then_some(&valid),
         piece: None,
+        guests: None,
     };
     Ok(bound.function.evaluate(&window)?.to_values().unwrap())
 }

@@ -38,6 +38,10 @@ enum Phase {
     /// Rows of which it is not known whether they came before are looked for on disk.
     Settle(Settling),
     Emit,
+    /// USING KEY: the rows of the iteration replace others.
+    Replace,
+    /// USING KEY: the rows of all keys come.
+    EmitAll,
     Run {
         next: Generation,
         run: Arc<NestedRun>,
@@ -54,7 +58,11 @@ impl RecursiveUnion {
         direct: Option<DirectRun>,
         metrics: &Arc<OperatorMetrics>,
     ) -> RecursiveUnion {
-        let phase = if recursion.seen.is_some() { Phase::Anchor } else { Phase::Emit };
+        let phase = match (&recursion.keyed, &recursion.seen) {
+            (Some(_), _) => Phase::Replace,
+            (None, Some(_)) => Phase::Anchor,
+            (None, None) => Phase::Emit,
+        };
         RecursiveUnion {
             recursion,
             current: anchor,
@@ -82,8 +90,14 @@ impl RecursiveUnion {
     /// Begins the next iteration, unless there was nothing to begin it with.
     fn iterate(&mut self) -> Result<Step> {
         if self.current.rows.pushed_rows() == 0 {
-            self.phase = Phase::Done;
             self.recursion.end();
+            if let Some(mut keyed) = self.recursion.keyed() {
+                let all = keyed.all()?;
+                self.current = self.recursion.complete(all)?;
+                self.phase = Phase::EmitAll;
+                return Ok(Step::Yield);
+            }
+            self.phase = Phase::Done;
             return Ok(Step::Finished);
         }
         self.metrics.add(ITERATIONS, 1);
@@ -113,8 +127,30 @@ impl RecursiveUnion {
         if let Phase::Run { next, .. } = std::mem::replace(&mut self.phase, Phase::Emit) {
             self.current = next;
         }
-        self.phase = self.settle()?;
+        self.phase = match self.recursion.keyed {
+            Some(_) => Phase::Replace,
+            None => self.settle()?,
+        };
         Ok(Step::Yield)
+    }
+
+    /// Takes rows of the iteration; the next one begins with those that changed something.
+    fn replace(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+        let next = match self.current.output.poll_next(cx.waker) {
+            Poll::Ready(next) => next?,
+            Poll::Pending => return Ok(Step::Blocked(BlockedOn::Exchange)),
+        };
+        let Some(mut keyed) = self.recursion.keyed() else {
+            return Err(Error::internal("rows without keys"));
+        };
+        if let Some(batch) = next {
+            keyed.insert(&batch)?;
+            return Ok(Step::Yield);
+        }
+        let changed = keyed.finish_iteration()?;
+        drop(keyed);
+        self.current = self.recursion.complete(changed)?;
+        self.iterate()
     }
 }
 
@@ -150,6 +186,17 @@ impl Operator for RecursiveUnion {
                 Poll::Ready(next) => {
                     next?.map_or_else(|| self.iterate(), |it| Ok(Step::Output(it)))
                 }
+                Poll::Pending => Ok(Step::Blocked(BlockedOn::Exchange)),
+            },
+            Phase::Replace => self.replace(cx),
+            Phase::EmitAll => match self.current.output.poll_next(cx.waker) {
+                Poll::Ready(next) => Ok(match next? {
+                    Some(batch) => Step::Output(batch),
+                    None => {
+                        self.phase = Phase::Done;
+                        Step::Finished
+                    }
+                }),
                 Poll::Pending => Ok(Step::Blocked(BlockedOn::Exchange)),
             },
             Phase::Run { .. } => self.run(cx),

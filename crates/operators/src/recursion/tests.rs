@@ -45,6 +45,8 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
         step: Arc::new(PlanNode::HashJoin(join)),
         kept: vec![KeptRows { id: 1, input: edges }],
         distinct,
+        keys: Vec::new(),
+        reads_all: false,
         schema,
     };
     PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::RecursiveUnion(node)))

@@ -281,6 +281,7 @@ impl Call {
             exclusion: input.spec.frame.exclusion,
             valid,
             piece: input.piece,
+            guests: None,
         };
         Ok((bound.function.evaluate(&rows)?, batch.rows.len()))
     }

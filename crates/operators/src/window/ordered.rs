@@ -68,6 +68,8 @@ struct List {
     frames: Ranges,
     peers: Ranges,
     groups_before: Vec<u32>,
+    /// Per listed row: whether it is listed to be answered, and not in the frame.
+    guests: Vec<bool>,
     /// Where the rows to answer for stand.
     answers: Vec<u32>,
     /// Where what was listed last starts.
@@ -203,6 +205,7 @@ impl List {
         self.frames.push(start, start + u32::from(found.is_some()));
         self.peers.push(start, start + 1);
         self.groups_before.push(0);
+        self.guests.push(false);
         self.answers.push(start);
     }
 
@@ -233,10 +236,12 @@ impl List {
         let in_frame = self.rows.len() - start;
         let is_inside = frame.iter().any(|it| (it.0..it.1).contains(&row));
         // One row is there to answer for.
-        if !is_inside && (!uses_frame || in_frame == 0) {
+        let has_guest = !is_inside && (!uses_frame || in_frame == 0);
+        if has_guest {
             self.rows.push(row);
         }
         order.sort(&mut self.rows[start..])?;
+        self.guests.extend(self.rows[start..].iter().map(|it| has_guest && *it == row));
         self.last = (is_inside || uses_frame).then_some(*frame);
         self.start = start;
         let end = self.rows.len();
@@ -286,6 +291,7 @@ impl List {
             exclusion: Exclusion::NoOthers,
             valid: valid.as_ref(),
             piece: None,
+            guests: Some(&self.guests),
         };
         bound.function.evaluate(&rows)?.gather(&self.answers)
     }

@@ -6,11 +6,11 @@
 
 use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::ColumnSet;
-use crate::rules::reads_working_table;
+use crate::rules::{reads_recurring, reads_working_table};
 use std::collections::HashMap;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_logical::{Column, ColumnId, Cte, Plan};
+use volley_logical::{Column, ColumnId, Cte, Plan, RECURRING};
 use volley_plan::{KeptRows, PlanNode, PlanNodeId, RecursiveUnionNode, WorkingTableNode};
 
 /// The first identity of shared subplans within steps: beyond those of common table expressions.
@@ -67,10 +67,11 @@ impl Recursions {
 
 impl Lowering<'_> {
     pub(super) fn recursive(&mut self, plan: &Plan) -> Result<Lowered> {
-        let Plan::Recursive { id: logical, distinct, inputs, columns, .. } = plan else {
+        let Plan::Recursive { id: logical, distinct, keys, inputs, columns, .. } = plan else {
             return Err(not_this_node());
         };
         let [anchor, step] = inputs.as_slice() else { return Err(not_this_node()) };
+        let reads_all = reads_recurring(&step.0, *logical);
         let anchor = self.fed(anchor, columns)?;
         let id = self.recursions.next_id();
         self.recursions.open.push(Recursion {
@@ -93,6 +94,8 @@ impl Lowering<'_> {
             step: step?,
             kept: closed.kept,
             distinct: *distinct,
+            keys: keys.clone(),
+            reads_all,
             schema: schema_of(columns),
         });
         Ok(Lowered::new(node, columns.iter().cloned()))
@@ -114,8 +117,9 @@ impl Lowering<'_> {
 
     pub(super) fn working_table(&mut self, plan: &Plan) -> Result<Lowered> {
         let Plan::WorkingTable { id, name, columns } = plan else { return Err(not_this_node()) };
-        let found = self.recursions.open.iter().rfind(|it| it.logical == *id);
-        let id = found.ok_or_else(|| Error::internal("a working table outside of its step"))?.id;
+        let found = self.recursions.open.iter().rfind(|it| it.logical == *id & !RECURRING);
+        let found = found.ok_or_else(|| Error::internal("a working table outside of its step"))?;
+        let id = found.id | *id & RECURRING;
         let (name, schema) = (name.clone(), schema_of(columns));
         let node = PlanNode::WorkingTable(WorkingTableNode {
             node_id: PlanNodeId::UNASSIGNED,

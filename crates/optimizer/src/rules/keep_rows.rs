@@ -18,7 +18,7 @@ use crate::columns::{for_each_node, fresh_copy, rewrite_up};
 use crate::stack::deep;
 use std::sync::Arc;
 use volley_error::Result;
-use volley_logical::{Cte, Plan};
+use volley_logical::{Cte, Plan, RECURRING};
 
 /// Makes references of the largest parts of steps that are the same in all iterations.
 pub(super) fn keep_rows(plan: Plan, ctx: &OptimizerContext<'_>) -> Result<Plan> {
@@ -65,7 +65,16 @@ fn keep_in(plan: &mut Plan, recursion: u32, next_cte: &mut u32, ctx: &OptimizerC
 pub(crate) fn reads_working_table(plan: &Plan, is_one: impl Fn(u32) -> bool) -> bool {
     let mut found = false;
     for_each_node(plan, &mut |node| {
-        found |= matches!(node, Plan::WorkingTable { id, .. } if is_one(*id));
+        found |= matches!(node, Plan::WorkingTable { id, .. } if is_one(*id & !RECURRING));
+    });
+    found
+}
+
+/// Whether a plan reads the last row of each key of a recursion.
+pub(crate) fn reads_recurring(plan: &Plan, recursion: u32) -> bool {
+    let mut found = false;
+    for_each_node(plan, &mut |node| {
+        found |= matches!(node, Plan::WorkingTable { id, .. } if *id == recursion | RECURRING);
     });
     found
 }

@@ -1,7 +1,7 @@
 //! Checks of the graph of nodes: shared nodes and recursions.
 
 use super::{misfit, puts_out};
-use crate::{PlanNode, WorkingTableNode};
+use crate::{PlanNode, RECURRING, WorkingTableNode};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -77,6 +77,9 @@ impl<'a> Graph<'a> {
         let mut parts = self.free.split_off(self.free.len().saturating_sub(inputs));
         if let PlanNode::RecursiveUnion(recursion) = node {
             let mut kept = vec![(recursion.id, &recursion.schema)];
+            if recursion.reads_all {
+                kept.push((RECURRING | recursion.id, &recursion.schema));
+            }
             kept.extend(recursion.kept.iter().map(|it| (it.id, it.input.schema())));
             if let Some(step) = parts.last_mut() {
                 bind(step, &kept)?;

@@ -181,6 +181,8 @@ fn working_tables_stand_in_their_recursions() {
             step,
             kept,
             distinct,
+            keys: Vec::new(),
+            reads_all: false,
             schema,
         };
         PlanNode::RecursiveUnion(node)

@@ -20,9 +20,18 @@ pub struct RecursiveUnionNode {
     pub kept: Vec<KeptRows>,
     /// UNION without ALL: a row that came before does not come again.
     pub distinct: bool,
+    /// The columns of USING KEY: a row replaces the one with the same key, and all rows come at
+    /// the end. Empty without it.
+    pub keys: Vec<usize>,
+    /// Whether the step reads the last row of each key, as the working table
+    /// [`RECURRING`] | `id`.
+    pub reads_all: bool,
     /// The output columns.
     pub schema: Schema,
 }
+
+/// The bit in the identity of a working table that stands for the last row of each key.
+pub const RECURRING: u32 = 1 << 30;
 
 /// A part of the step of a recursion that does not depend on its iterations.
 #[derive(Clone, Debug)]

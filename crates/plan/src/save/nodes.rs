@@ -267,6 +267,8 @@ impl Codec for RecursiveUnionNode {
         to.put(&self.step)?;
         to.put(&self.kept)?;
         to.put(&self.distinct)?;
+        to.put(&self.keys)?;
+        to.put(&self.reads_all)?;
         to.put(&self.schema)
     }
 
@@ -278,6 +280,8 @@ impl Codec for RecursiveUnionNode {
             step: from.get()?,
             kept: from.get()?,
             distinct: from.get()?,
+            keys: from.get()?,
+            reads_all: from.get()?,
             schema: from.get()?,
         })
     }

@@ -74,6 +74,8 @@ fn recursion() -> Arc<PlanNode> {
         step,
         kept: vec![kept],
         distinct: true,
+        keys: vec![0],
+        reads_all: true,
         schema,
     };
     Arc::new(PlanNode::RecursiveUnion(node))

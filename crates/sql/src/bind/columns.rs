@@ -6,14 +6,15 @@ use super::{
     expr::without_parentheses,
     scope::{Scope, ScopeColumn},
     select::{Item, column_expr},
-    star::{invalid_pattern, renames},
+    star::{invalid_pattern, renames, replacements},
     unsupported,
 };
-use crate::parse::UNPACKED;
+use crate::parse::{COLUMNS_OF, UNPACKED};
 use regex::Regex;
 use sqlparser::ast::{
-    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, IdentWithAlias,
-    LambdaFunction, OneOrManyWithParens, Spanned, Value as Literal,
+    self, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, IdentWithAlias,
+    LambdaFunction, ObjectName, ObjectNamePart, OneOrManyWithParens, Spanned, Value as Literal,
+    WildcardAdditionalOptions,
 };
 use std::ops::ControlFlow;
 use volley_error::{Error, Result, Span};
@@ -23,14 +24,22 @@ use volley_types::{Type, Value};
 /// The function that stands for several columns.
 pub(super) const COLUMNS: &str = "columns";
 
+/// A column that COLUMNS stands for.
+#[derive(Clone)]
+pub(super) struct Chosen<'a> {
+    pub(super) column: Column,
+    /// What REPLACE puts in its place.
+    replaced: Option<&'a ast::Expr>,
+}
+
 /// The columns of the calls of COLUMNS in an expression.
-pub(super) struct Choices {
-    columns: Vec<Column>,
+pub(super) struct Choices<'a> {
+    columns: Vec<Chosen<'a>>,
     /// Which of them the expression is bound for.
     at: usize,
 }
 
-impl Choices {
+impl Choices<'_> {
     /// The number of the column that the expression is bound for.
     pub(super) fn choice(&self) -> usize {
         self.at
@@ -59,13 +68,21 @@ impl<'a> Binder<'a> {
         }
         let column = columns.get(choices.at);
         let column = column.ok_or_else(|| Error::internal("COLUMNS beyond its columns"))?;
-        Ok(column_expr(column, span))
+        self.chosen_expr(column, span)
+    }
+
+    /// The value of a column, or of what REPLACE puts in its place.
+    pub(super) fn chosen_expr(&mut self, chosen: &Chosen<'a>, span: Option<Span>) -> Result<Expr> {
+        match chosen.replaced {
+            Some(replaced) => self.expr(replaced),
+            None => Ok(column_expr(&chosen.column, span)),
+        }
     }
 
     /// The columns that COLUMNS stands for.
-    fn chosen(&mut self, function: &'a Function, span: Option<Span>) -> Result<Vec<Column>> {
+    fn chosen(&mut self, function: &'a Function, span: Option<Span>) -> Result<Vec<Chosen<'a>>> {
         let columns = match matching_lambda(function) {
-            Some(lambda) => self.columns_matching(lambda, span)?,
+            Some(lambda) => not_replaced(self.columns_matching(lambda, span)?),
             None => self.columns_meant(function, span)?,
         };
         if columns.is_empty() {
@@ -107,24 +124,27 @@ impl<'a> Binder<'a> {
         Ok(all.into_iter().filter(is_found).collect())
     }
 
-    fn columns_meant(&self, function: &Function, span: Option<Span>) -> Result<Vec<Column>> {
+    fn columns_meant(&self, function: &'a Function, span: Option<Span>) -> Result<Vec<Chosen<'a>>> {
         let args = match &function.args {
             FunctionArguments::List(list) => list.args.as_slice(),
             _ => &[],
         };
-        let [FunctionArg::Unnamed(arg)] = args else {
-            return Err(Error::invalid_query("COLUMNS takes one argument").span(span));
+        let (relation, arg) = match args {
+            [FunctionArg::Unnamed(arg)] => (None, arg),
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(relation)), FunctionArg::Unnamed(arg)]
+                if columns_relation(relation).is_some() =>
+            {
+                (columns_relation(relation), arg)
+            }
+            _ => return Err(Error::invalid_query("COLUMNS takes one argument").span(span)),
         };
         let columns = match arg {
             FunctionArgExpr::Wildcard => self.columns_of(None, span)?,
             FunctionArgExpr::QualifiedWildcard(name) => self.columns_of(Some(name), span)?,
             FunctionArgExpr::WildcardWithOptions(options) => {
-                if options.opt_replace.is_some() {
-                    return Err(unsupported("REPLACE in COLUMNS", span));
-                }
-                let columns = self.columns_of(None, span)?;
+                let columns = self.columns_of(relation.as_ref(), span)?;
                 let columns = self.without_left_out(columns, options)?;
-                return self.renamed(columns, renames(options));
+                return self.with_options(columns, options);
             }
             FunctionArgExpr::Expr(expr) => match text_of(expr) {
                 Some(pattern) => {
@@ -135,24 +155,33 @@ impl<'a> Binder<'a> {
                 None => self.columns_listed(expr, span)?,
             },
         };
-        Ok(columns.into_iter().map(|it| it.column.clone()).collect())
+        Ok(not_replaced(columns.into_iter().map(|it| it.column.clone()).collect()))
     }
 
-    /// The columns with the names that RENAME gives them.
-    fn renamed(
+    /// The columns with the values of REPLACE and the names of RENAME.
+    fn with_options(
         &self,
         columns: Vec<&ScopeColumn>,
-        renames: &[IdentWithAlias],
-    ) -> Result<Vec<Column>> {
-        let mut columns: Vec<Column> = columns.into_iter().map(|it| it.column.clone()).collect();
-        let old: Vec<String> = columns.iter().map(|it| it.name.clone()).collect();
-        for IdentWithAlias { ident, alias } in renames {
-            let position = old.iter().position(|it| it.eq_ignore_ascii_case(&ident.value));
-            let Some(column) = position.and_then(|it| columns.get_mut(it)) else {
-                let message = format!("no such column in RENAME: {}", ident.value);
-                return Err(Error::invalid_query(message).span(self.span(ident.span)));
-            };
-            column.name.clone_from(&alias.value);
+        options: &'a WildcardAdditionalOptions,
+    ) -> Result<Vec<Chosen<'a>>> {
+        let columns = columns.into_iter().map(|it| it.column.clone()).collect();
+        let mut columns = not_replaced(columns);
+        let old: Vec<String> = columns.iter().map(|it| it.column.name.clone()).collect();
+        let position = |name: &Ident, what: &str| {
+            let found = old.iter().position(|it| it.eq_ignore_ascii_case(&name.value));
+            found.ok_or_else(|| {
+                let message = format!("no such column in {what}: {}", name.value);
+                Error::invalid_query(message).span(self.span(name.span))
+            })
+        };
+        for element in replacements(options) {
+            let replaced = columns.get_mut(position(&element.column_name, "REPLACE")?);
+            replaced.into_iter().for_each(|it| it.replaced = Some(&element.expr));
+        }
+        self.check_replacements(options)?;
+        for IdentWithAlias { ident, alias } in renames(options) {
+            let renamed = columns.get_mut(position(ident, "RENAME")?);
+            renamed.into_iter().for_each(|it| it.column.name.clone_from(&alias.value));
         }
         Ok(columns)
     }
@@ -193,7 +222,7 @@ impl<'a> Binder<'a> {
                 Err(error) => break Err(error),
             };
             let Some(choices) = &mut self.choices else { break Ok(()) };
-            bound.push((choices.columns.get(choices.at).cloned(), made));
+            bound.push((choices.columns.get(choices.at).map(|it| it.column.clone()), made));
             choices.at += 1;
             if choices.at >= choices.columns.len() {
                 break Ok(());
@@ -204,7 +233,10 @@ impl<'a> Binder<'a> {
     }
 
     /// The columns of `*COLUMNS(...)`, if the expression is that.
-    pub(super) fn unpacked_columns(&mut self, expr: &'a ast::Expr) -> Result<Option<Vec<Column>>> {
+    pub(super) fn unpacked_columns(
+        &mut self,
+        expr: &'a ast::Expr,
+    ) -> Result<Option<Vec<Chosen<'a>>>> {
         match unpacking(expr) {
             Some(call) => self.chosen(call, self.span(call.name.span())).map(Some),
             None => Ok(None),
@@ -222,7 +254,9 @@ impl<'a> Binder<'a> {
                 Some(call) => {
                     let span = self.span(call.name.span());
                     let columns = self.chosen(call, span)?;
-                    exprs.extend(columns.iter().map(|it| column_expr(it, span)));
+                    for column in &columns {
+                        exprs.push(self.chosen_expr(column, span)?);
+                    }
                 }
                 None => exprs.push(self.expr(expr)?),
             }
@@ -308,6 +342,20 @@ fn text_of(expr: &ast::Expr) -> Option<&str> {
         },
         _ => None,
     }
+}
+
+/// The relation of `COLUMNS(t.* EXCLUDE (a))`, which the parser reads as an argument of its own.
+fn columns_relation(expr: &ast::Expr) -> Option<ObjectName> {
+    let ast::Expr::Identifier(name) = expr else { return None };
+    let names = name.value.strip_prefix(COLUMNS_OF)?.split(COLUMNS_OF);
+    let part =
+        |it: &str| ObjectNamePart::Identifier(Ident { value: it.to_owned(), ..name.clone() });
+    Some(ObjectName(names.map(part).collect()))
+}
+
+/// Columns without REPLACE.
+fn not_replaced<'a>(columns: Vec<Column>) -> Vec<Chosen<'a>> {
+    columns.into_iter().map(|column| Chosen { column, replaced: None }).collect()
 }
 
 /// The call in `*COLUMNS(...)`.

@@ -260,6 +260,9 @@ impl<'a> Binder<'a> {
         if let Some(bound) = self.cte_reference(name, span)? {
             return Ok(bound);
         }
+        if let Some(bound) = self.recurring_reference(name) {
+            return Ok(bound);
+        }
         match self.shared.catalog.table(name).map_err(|it| it.span(span))? {
             Some(Relation::Table(table)) => Ok(self.scan(&table, name)),
             Some(Relation::View { sql, columns, dialect, home }) => {

@@ -11,7 +11,6 @@ use super::{
     inspect,
     json::{GROUP_STRUCTURE, JSON_TRANSFORMS},
     lambda::is_lambda,
-    select::column_expr,
     session::GET_VARIABLE,
     unnest::GENERATE_SUBSCRIPTS,
     unsupported,
@@ -242,6 +241,12 @@ impl<'a> Binder<'a> {
                 let args = self.unify(args, name)?;
                 self.call(name, args, whole)
             }
+            // The function of this name is DuckDB's `//`.
+            ("divide", 2)
+                if args.iter().all(|it| it.data_type.is_integer()) && !self.shared.is_presto() =>
+            {
+                self.call("integer_divide", args, whole)
+            }
             ("row", 1..) => Ok(row_of(args, Vec::new(), whole)),
             ("list_value" | "list_pack", 1..) => {
                 let args = self.unify(args, "list")?;
@@ -256,9 +261,9 @@ impl<'a> Binder<'a> {
                 self.list_aggregate(args, whole, span)
             }
             ("typeof", 1) => {
-                let dialect = self.shared.settings.dialect;
+                let settings = &self.shared.settings;
                 let name =
-                    args.first().map_or_else(String::new, |it| dialect.type_name(&it.data_type));
+                    args.first().map_or_else(String::new, |it| settings.type_name(&it.data_type));
                 Ok(Expr::constant(Value::text(name), Type::Varchar).at(whole))
             }
             _ => self.call_named(name, args, whole, span),
@@ -420,8 +425,10 @@ impl<'a> Binder<'a> {
                 }
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
                     let columns = self.unpacked_columns(expr)?.ok_or_else(|| unnamed(span))?;
-                    names.extend(columns.iter().map(|it| it.name.clone()));
-                    values.extend(columns.iter().map(|it| column_expr(it, span)));
+                    for chosen in &columns {
+                        names.push(chosen.column.name.clone());
+                        values.push(self.chosen_expr(chosen, span)?);
+                    }
                 }
                 _ => return Err(unnamed(span)),
             }

@@ -1,6 +1,11 @@
 //! Queries: WITH, the body, ORDER BY and LIMIT.
 
-use super::{Binder, Bound, Clause, recursive::Working, scope::Scope, unsupported};
+use super::{
+    Binder, Bound, Clause,
+    recursive::{RECURRING_SCHEMA, Working},
+    scope::Scope,
+    unsupported,
+};
 use sqlparser::ast::{self, OrderBy, SetExpr, Spanned, TableAlias};
 use std::sync::Arc;
 use volley_error::{Error, Result, Span};
@@ -139,6 +144,18 @@ impl<'a> Binder<'a> {
         if is_recursive { self.recursive(cte) } else { self.query(&cte.query) }
     }
 
+    /// A reference to the last rows of the keys of a recursion, if `recurring.name` is one.
+    pub(super) fn recurring_reference(&self, name: &str) -> Option<Bound> {
+        let (schema, name) = name.split_once('.')?;
+        if !schema.eq_ignore_ascii_case(RECURRING_SCHEMA) {
+            return None;
+        }
+        let mut entries = self.ctes.iter().rev();
+        let entry = entries.find(|it| it.name.eq_ignore_ascii_case(name))?;
+        let CteBody::Working(working) = &entry.body else { return None };
+        Some(self.working_table(name, working, working.recurring()?))
+    }
+
     /// A reference to a common table expression, if `name` is one.
     pub(super) fn cte_reference(
         &mut self,
@@ -149,7 +166,9 @@ impl<'a> Binder<'a> {
         let Some(position) = found else { return Ok(None) };
         let shared = match &self.ctes[position].body {
             CteBody::Shared(shared) => shared.clone(),
-            CteBody::Working(working) => return Ok(Some(self.working_table(name, working))),
+            CteBody::Working(working) => {
+                return Ok(Some(self.working_table(name, working, working.last())));
+            }
             CteBody::Inline { cte, levels, is_recursive } => {
                 let (cte, is_recursive, place) = (*cte, *is_recursive, (position, *levels));
                 return self.inline_cte(cte, is_recursive, place, span).map(Some);

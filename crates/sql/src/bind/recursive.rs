@@ -14,8 +14,11 @@ use sqlparser::ast::{
 };
 use std::{cell::Cell, ops::ControlFlow};
 use volley_error::{Error, Result, Span};
-use volley_logical::{Column, ColumnId, Plan, SetOperation};
+use volley_logical::{Column, ColumnId, Plan, RECURRING, SetOperation};
 use volley_types::{DECIMAL_PRECISION_MAX, Type};
+
+/// What precedes the name of a recursion with USING KEY, for the last row of each key.
+pub(super) const RECURRING_SCHEMA: &str = "recurring";
 
 /// How often a step is bound for the sake of its types.
 const ROUNDS_MAX: usize = 4;
@@ -27,6 +30,8 @@ const STEPS_MAX: usize = 1000;
 pub(super) struct Working {
     id: u32,
     columns: Vec<Column>,
+    /// Whether the recursion has USING KEY, so that there is a last row of each key.
+    has_keys: bool,
     /// How often it was named.
     uses: Cell<usize>,
 }
@@ -117,10 +122,14 @@ impl<'a> Binder<'a> {
         let id = self.shared.cte_ids.get();
         self.shared.cte_ids.set(id + 1);
         let mut round = 0;
+        let key_names = self.source.keys_of(&cte.closing_paren_token.0);
+        let keys = self.using_key_positions(key_names.unwrap_or_default(), &names)?;
         let (step, uses) = loop {
             let columns = names.iter().zip(&types);
             let columns = columns.map(|(it, data_type)| self.column(&it.name, data_type.clone()));
-            let working = Working { id, columns: columns.collect(), uses: Cell::new(0) };
+            let has_keys = key_names.is_some();
+            let (columns, uses) = (columns.collect(), Cell::new(0));
+            let working = Working { id, columns, has_keys, uses };
             let (step, uses) = self.step(cte, parts, working, span)?;
             let common = self.common_types(&types, &step.columns, round);
             let common = common.map_err(|it| it.span(span))?;
@@ -130,12 +139,12 @@ impl<'a> Binder<'a> {
             }
             types = common;
         };
-        if uses == 0 {
+        if uses == 0 && keys.is_empty() {
             // Something else has its name.
             let both = self.combine(SetOperation::Union, parts.all, vec![anchor, step]);
             return both.map_err(|it| it.span(span));
         }
-        if !parts.all {
+        if !parts.all || !keys.is_empty() {
             self.check_distinct(&types, span)?;
         }
         let mut inputs = Vec::with_capacity(2);
@@ -149,8 +158,24 @@ impl<'a> Binder<'a> {
         let columns: Vec<Column> = columns.collect();
         let name = cte.alias.name.value.clone();
         let distinct = !parts.all;
-        let plan = Plan::Recursive { id, name, distinct, inputs, columns: columns.clone() };
+        let plan = Plan::Recursive { id, name, distinct, keys, inputs, columns: columns.clone() };
         Ok(Bound { plan, columns })
+    }
+
+    /// The positions of the columns of USING KEY.
+    fn using_key_positions(&self, keys: &[Ident], columns: &[Column]) -> Result<Vec<usize>> {
+        let mut positions = Vec::with_capacity(keys.len());
+        for key in keys {
+            let invalid = |message: String| Error::invalid_query(message).span(self.span(key.span));
+            let found = columns.iter().position(|it| it.name.eq_ignore_ascii_case(&key.value));
+            let position = found
+                .ok_or_else(|| invalid(format!("no such column in USING KEY: {}", key.value)))?;
+            if positions.contains(&position) {
+                return Err(invalid(format!("column {} is twice in USING KEY", key.value)));
+            }
+            positions.push(position);
+        }
+        Ok(positions)
     }
 
     /// The step over a working table, and how often it names that.
@@ -203,17 +228,27 @@ impl Working {
     pub(super) fn uses(&self) -> usize {
         self.uses.get()
     }
+
+    /// The rows that came last.
+    pub(super) fn last(&self) -> u32 {
+        self.id
+    }
+
+    /// The last row of each key, with USING KEY.
+    pub(super) fn recurring(&self) -> Option<u32> {
+        self.has_keys.then_some(self.id | RECURRING)
+    }
 }
 
 impl Binder<'_> {
     /// A reference to the rows that came last.
-    pub(super) fn working_table(&self, name: &str, working: &Working) -> Bound {
+    pub(super) fn working_table(&self, name: &str, working: &Working, id: u32) -> Bound {
         working.uses.set(working.uses.get() + 1);
         let columns = working.columns.iter();
         let columns = columns.map(|it| self.column(it.name.clone(), it.data_type.clone()));
         let columns: Vec<Column> = columns.collect();
         let name = name.to_owned();
-        let plan = Plan::WorkingTable { id: working.id, name, columns: columns.clone() };
+        let plan = Plan::WorkingTable { id, name, columns: columns.clone() };
         Bound { plan, columns }
     }
 }
@@ -222,6 +257,12 @@ impl Binder<'_> {
 fn mentions(query: &impl Visit, name: &Ident) -> bool {
     let found = visit_relations(query, |relation| match relation.0.as_slice() {
         [ObjectNamePart::Identifier(part)] if part.value.eq_ignore_ascii_case(&name.value) => {
+            ControlFlow::Break(())
+        }
+        [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(part)]
+            if schema.value.eq_ignore_ascii_case(RECURRING_SCHEMA)
+                && part.value.eq_ignore_ascii_case(&name.value) =>
+        {
             ControlFlow::Break(())
         }
         _ => ControlFlow::Continue(()),

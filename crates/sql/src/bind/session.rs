@@ -71,7 +71,7 @@ impl<'a> Binder<'a> {
             }
             Statement::Describe { columns } => {
                 let text = |it: &str| Expr::constant(Value::text(it), Type::Varchar);
-                let type_name = |it: &Type| self.shared.dialect.type_name(it);
+                let type_name = |it: &Type| self.shared.settings.type_name(it);
                 let row = |it: &(String, Type)| vec![text(&it.0), text(&type_name(&it.1))];
                 let rows = columns.iter().map(row).collect();
                 let names = ["column_name", "column_type"];
@@ -109,7 +109,7 @@ impl<'a> Binder<'a> {
             vec![
                 Expr::constant(Value::Integer(number), Type::Integer),
                 text(&column.name),
-                text(&self.shared.dialect.type_name(&column.data_type)),
+                text(&self.shared.settings.type_name(&column.data_type)),
                 Expr::boolean(definition.is_not_null(index)),
                 default.map_or(Expr::constant(Value::Null, Type::Varchar), text),
                 Expr::boolean(is_key(index)),

@@ -9,8 +9,8 @@ use super::{
 use crate::parse::{StarOperator, star_pattern};
 use regex::RegexBuilder;
 use sqlparser::ast::{
-    ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, Spanned,
-    WildcardAdditionalOptions,
+    ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, ReplaceSelectElement,
+    Spanned, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span as Lines;
 use volley_error::{Error, Result, Span};
@@ -69,7 +69,8 @@ impl<'a> Binder<'a> {
         let columns = self.starred(starred, span)?;
         let first = items.len();
         items.extend(self.without_left_out(columns, options)?);
-        for element in options.opt_replace.iter().flat_map(|it| &it.items) {
+        self.check_replacements(options)?;
+        for element in replacements(options) {
             let name = &element.column_name;
             let replaced = self.named_item(&mut items[first..], &name.value, name.span, "REPLACE");
             let replaced = replaced?;
@@ -87,6 +88,19 @@ impl<'a> Binder<'a> {
             if let Some(item) = position.and_then(|it| items.get_mut(first + it)) {
                 item.name.clone_from(alias);
             }
+        }
+        Ok(())
+    }
+
+    /// REPLACE names each column once.
+    pub(super) fn check_replacements(&self, options: &WildcardAdditionalOptions) -> Result<()> {
+        let mut names: Vec<&Ident> = Vec::new();
+        for ReplaceSelectElement { column_name, .. } in replacements(options) {
+            if names.iter().any(|it| it.value.eq_ignore_ascii_case(&column_name.value)) {
+                let message = format!("column {} is twice in REPLACE", column_name.value);
+                return Err(Error::invalid_query(message).span(self.span(column_name.span)));
+            }
+            names.push(column_name);
         }
         Ok(())
     }
@@ -257,6 +271,13 @@ fn glob_pattern(pattern: &str) -> String {
 
 fn escaped(character: char) -> String {
     regex::escape(character.encode_utf8(&mut [0; 4]))
+}
+
+/// The columns of REPLACE and their values.
+pub(super) fn replacements(
+    options: &WildcardAdditionalOptions,
+) -> impl Iterator<Item = &ReplaceSelectElement> {
+    options.opt_replace.iter().flat_map(|it| it.items.iter().map(|it| &**it))
 }
 
 /// The columns of RENAME.

@@ -42,7 +42,6 @@ const CLAUSES: &[Construct] = &[
     Construct("WITH CUBE", None),
     Construct("WITH TOTALS", None),
     Construct("WITH FILL", Some("ORDER BY ... WITH FILL")),
-    Construct("USING KEY", None),
     Construct("SEARCH DEPTH", None),
     Construct("SEARCH BREADTH", None),
     Construct("CORRESPONDING _", Some("CORRESPONDING")),

@@ -5,9 +5,16 @@
 //! * NOT SIMILAR TO 'a.*'    * ILIKE 'NOT SIMILAR a.*'
 //! ```
 //!
-//! And `*COLUMNS(...)` among arguments, as a call of a function that SQL cannot name.
+//! And `*COLUMNS(...)` among arguments, as a call of a function that SQL cannot name, and forms of
+//! COLUMNS that the parser does not know:
+//!
+//! ```text
+//! COLUMNS(t.* EXCLUDE (a))           COLUMNS(name of t, * EXCLUDE (a))
+//! COLUMNS([x FOR x IN (*) IF c])     COLUMNS(lambda x: c)
+//! COLUMNS([x FOR x IN (*)])          COLUMNS(*)
+//! ```
 
-use super::tokens::{is_at, is_word};
+use super::tokens::{is_at, is_name, is_word, keyword};
 use sqlparser::{
     keywords::Keyword,
     tokenizer::{Token, TokenWithSpan, Word},
@@ -96,6 +103,96 @@ pub(super) fn with_unpacked(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         list.push(token);
     }
     list
+}
+
+/// What begins each part of the name of the relation of COLUMNS.
+pub(crate) const COLUMNS_OF: &str = "\u{1}";
+
+/// Rewrites forms of COLUMNS.
+pub(super) fn with_columns_forms(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_call = |it: &TokenWithSpan| match &it.token {
+        Token::Word(word) => word.keyword == Keyword::COLUMNS || word.value == UNPACKED,
+        _ => false,
+    };
+    if !tokens.iter().any(is_call) {
+        return tokens;
+    }
+    let mut list: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut rest = tokens.as_slice();
+    while let [token, after @ ..] = rest {
+        let begins = token.token == Token::LParen && list.last().is_some_and(is_call);
+        list.push(token.clone());
+        rest = after;
+        if begins && let Some((argument, taken)) = relation(after).or_else(|| comprehension(after))
+        {
+            list.extend(argument);
+            rest = &after[taken..];
+        }
+    }
+    list
+}
+
+/// `t.*` before options: the name as an argument of its own, without the star.
+fn relation(tokens: &[TokenWithSpan]) -> Option<(Vec<TokenWithSpan>, usize)> {
+    let star = tokens.iter().position(|it| it.token == Token::Mul)?;
+    let span = tokens.first()?.span;
+    let has_options = !matches!(tokens.get(star + 1)?.token, Token::RParen | Token::Comma);
+    if star == 0 || star % 2 != 0 || !has_options {
+        return None;
+    }
+    let mut value = String::new();
+    for pair in tokens.get(..star)?.chunks(2) {
+        let [name, period] = pair else { return None };
+        let Token::Word(word) = &name.token else { return None };
+        if period.token != Token::Period {
+            return None;
+        }
+        value.push_str(COLUMNS_OF);
+        value.push_str(&word.value);
+    }
+    let name = Token::Word(Word { value, quote_style: Some('"'), keyword: Keyword::NoKeyword });
+    Some(([name, Token::Comma].map(|token| TokenWithSpan { token, span }).to_vec(), star))
+}
+
+/// `[x FOR x IN (*) IF condition]`: a lambda; without a condition, the star.
+fn comprehension(tokens: &[TokenWithSpan]) -> Option<(Vec<TokenWithSpan>, usize)> {
+    let [open, element, for_word, name, in_word, left, star, right, rest @ ..] = tokens else {
+        return None;
+    };
+    let is_form = open.token == Token::LBracket
+        && is_name(element)
+        && element.token == name.token
+        && is_word(for_word, Keyword::FOR)
+        && is_word(in_word, Keyword::IN)
+        && [&left.token, &star.token, &right.token]
+            == [&Token::LParen, &Token::Mul, &Token::RParen];
+    if !is_form {
+        return None;
+    }
+    let fixed = tokens.len() - rest.len();
+    let [first, condition @ ..] = rest else { return None };
+    if first.token == Token::RBracket {
+        return Some((vec![star.clone()], fixed + 1));
+    }
+    let end = end_of_brackets(condition).filter(|_| is_word(first, Keyword::IF))?;
+    let mut lambda = vec![keyword(Keyword::LAMBDA, open.span), name.clone()];
+    lambda.push(TokenWithSpan { token: Token::Colon, span: open.span });
+    lambda.extend_from_slice(condition.get(..end)?);
+    Some((lambda, fixed + end + 2))
+}
+
+/// Where the bracket closes in which the tokens stand.
+fn end_of_brackets(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (index, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => depth += 1,
+            Token::RBracket if depth == 0 => return Some(index),
+            Token::RParen | Token::RBracket | Token::RBrace => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The operator that was written, whether NOT was, and the pattern.

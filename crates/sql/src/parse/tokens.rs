@@ -22,11 +22,12 @@ use super::{
     prefix_alias::with_aliases,
     sample::{Samples, take_out_samples},
     slice::with_open_slices,
-    star::{with_star_patterns, with_unpacked},
+    star::{with_columns_forms, with_star_patterns, with_unpacked},
     statement_rows::with_statement_rows,
     trailing_comma::without_trailing_commas,
     trim::with_trims,
     unicode_text::with_unicode_texts,
+    using_key::{Keys, take_out_keys},
     values::with_rows,
 };
 use crate::{
@@ -51,6 +52,7 @@ pub(super) struct Tokens {
     pub(super) ends: Vec<Location>,
     /// Where the closing parentheses of `AS MATERIALIZED (...)` stand.
     pub(super) materialized: HashSet<(u64, u64)>,
+    pub(super) keys: Keys,
     /// What frames exclude.
     pub(super) exclusions: Exclusions,
     /// What INSERTs say that the parser does not read.
@@ -78,7 +80,7 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let tokens = with_statement_rows(tokens, &Text { sql, positions });
     let tokens = without_trailing_commas(with_unicode_texts(tokens, positions)?);
     let tokens = with_interval_units(tokens, positions)?;
-    let tokens = with_numbers(with_unpacked(tokens), positions)?;
+    let tokens = with_numbers(with_columns_forms(with_unpacked(tokens)), positions)?;
     let tokens = with_rows(with_calls(with_powers(tokens)));
     let tokens = with_table_queries(with_star_patterns(with_aliases(with_positional(tokens))));
     check_cancelled()?;
@@ -93,8 +95,9 @@ pub(super) fn tokenize(sql: &str, positions: &Positions) -> Result<Tokens> {
     let (list, materialized) = take_out_materialized(with_limit_calls(with_select(
         with_filter_where(with_is_null(with_asof(with_json_arrows(tokens)))),
     )));
+    let (list, keys) = take_out_keys(list);
     let (list, samples) = take_out_samples(list);
-    Ok(Tokens { list, ends, materialized, exclusions, inserts, samples })
+    Ok(Tokens { list, ends, materialized, keys, exclusions, inserts, samples })
 }
 
 /// `x -> 'a'` as `((x)) -> 'a'` where it cannot be a lambda: outside of the arguments of calls. The

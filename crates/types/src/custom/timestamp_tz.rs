@@ -2,7 +2,11 @@
 //! split into fields in the session's zone (decision 7).
 
 use super::{Custom, CustomType, Exchange};
-use crate::{Type, Value, Zone, civil::MICROS_PER_SECOND, text};
+use crate::{
+    Type, Value, Zone,
+    civil::{MICROS_PER_SECOND, is_infinite_timestamp},
+    text,
+};
 
 /// The type TIMESTAMP WITH TIME ZONE. Stored as TIMESTAMP, in UTC.
 #[derive(Debug, Default)]
@@ -37,6 +41,9 @@ impl CustomType for TimestampTz {
 
     fn push(&self, out: &mut String, stored: &Value) {
         let Value::Timestamp(instant) = stored else { return };
+        if is_infinite_timestamp(*instant) {
+            return text::push_timestamp(out, *instant);
+        }
         let offset = self.zone.clock().offset_at(*instant);
         text::push_timestamp(out, instant.saturating_add(offset));
         text::push_offset(out, offset / MICROS_PER_SECOND);

@@ -2,7 +2,7 @@
 //! in seconds, milliseconds and nanoseconds instead of microseconds.
 
 use super::{Custom, CustomType, Exchange};
-use crate::{Type, Value, text};
+use crate::{Type, Value, civil::is_infinite_timestamp, text};
 use std::sync::LazyLock;
 
 /// What a timestamp type other than TIMESTAMP counts, from the longest to the shortest.
@@ -52,6 +52,7 @@ impl TimestampUnit {
     /// The nearest number of microseconds, halves away from zero; `None` beyond 64 bits.
     pub fn to_micros(self, units: i64) -> Option<i64> {
         match self {
+            _ if is_infinite_timestamp(units) => Some(units),
             TimestampUnit::Second => units.checked_mul(1_000_000),
             TimestampUnit::Millisecond => units.checked_mul(1_000),
             TimestampUnit::Nanosecond => Some(rounded(units, NANOS_PER_MICRO)),
@@ -61,7 +62,9 @@ impl TimestampUnit {
     /// The number of microseconds that are complete: the point in time is at or after it.
     pub fn to_whole_micros(self, units: i64) -> Option<i64> {
         match self {
-            TimestampUnit::Nanosecond => Some(units.div_euclid(NANOS_PER_MICRO)),
+            TimestampUnit::Nanosecond if !is_infinite_timestamp(units) => {
+                Some(units.div_euclid(NANOS_PER_MICRO))
+            }
             _ => self.to_micros(units),
         }
     }
@@ -69,6 +72,7 @@ impl TimestampUnit {
     /// The nearest number of units, halves away from zero; `None` beyond 64 bits.
     pub fn of_micros(self, micros: i64) -> Option<i64> {
         match self {
+            _ if is_infinite_timestamp(micros) => Some(micros),
             TimestampUnit::Second => Some(rounded(micros, 1_000_000)),
             TimestampUnit::Millisecond => Some(rounded(micros, 1_000)),
             TimestampUnit::Nanosecond => micros.checked_mul(NANOS_PER_MICRO),

@@ -2,11 +2,20 @@
 
 use super::number::push_padded;
 use crate::civil::{
-    MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days, split_timestamp,
+    MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, civil_of_days, is_infinite_date,
+    is_infinite_timestamp, split_timestamp,
 };
+
+/// Appends `infinity` or `-infinity`.
+fn push_infinity(out: &mut String, is_negative: bool) {
+    out.push_str(if is_negative { "-infinity" } else { "infinity" });
+}
 
 /// Appends `2020-01-31`; years before 1 as `0044-03-15 (BC)`.
 pub fn push_date(out: &mut String, days: i32) {
+    if is_infinite_date(days) {
+        return push_infinity(out, days < 0);
+    }
     if push_date_digits(out, days) {
         out.push_str(" (BC)");
     }
@@ -14,6 +23,9 @@ pub fn push_date(out: &mut String, days: i32) {
 
 /// Appends `2020-01-31 12:00:00`, with the fraction's digits up to the last that is not zero.
 pub fn push_timestamp(out: &mut String, micros: i64) {
+    if is_infinite_timestamp(micros) {
+        return push_infinity(out, micros < 0);
+    }
     let (days, micros_of_day) = split_timestamp(micros);
     push_date(out, days);
     out.push(' ');
@@ -24,6 +36,9 @@ pub fn push_timestamp(out: &mut String, micros: i64) {
 /// last that is not zero.
 pub fn push_timestamp_nanos(out: &mut String, nanos: i64) {
     const NANOS_PER_SECOND: i64 = 1_000_000_000;
+    if is_infinite_timestamp(nanos) {
+        return push_infinity(out, nanos < 0);
+    }
     let (seconds, fraction) =
         (nanos.div_euclid(NANOS_PER_SECOND), nanos.rem_euclid(NANOS_PER_SECOND));
     push_timestamp(out, seconds * MICROS_PER_SECOND);
@@ -37,6 +52,9 @@ pub fn push_timestamp_nanos(out: &mut String, nanos: i64) {
 /// Appends `2020-01-31 12:00:00.000`, as Presto writes timestamps: with three digits of the
 /// fraction, and years before 1 as negative numbers.
 pub fn push_timestamp_millis(out: &mut String, micros: i64) {
+    if is_infinite_timestamp(micros) {
+        return push_infinity(out, micros < 0);
+    }
     let (days, micros_of_day) = split_timestamp(micros);
     push_date_signed(out, days);
     out.push(' ');
@@ -45,6 +63,9 @@ pub fn push_timestamp_millis(out: &mut String, micros: i64) {
 
 /// Appends `2020-01-31`, with the year as a number: 0 is 1 BC.
 pub fn push_date_signed(out: &mut String, days: i32) {
+    if is_infinite_date(days) {
+        return push_infinity(out, days < 0);
+    }
     let date = civil_of_days(days);
     if date.year < 0 {
         out.push('-');

@@ -1,8 +1,9 @@
 //! Text to dates, times and timestamps.
 
 use crate::civil::{
-    MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days,
-    days_in_month, split_timestamp, timestamp_of,
+    DATE_INFINITY, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+    checked_days, days_in_month, is_infinite_date, is_infinite_timestamp, split_timestamp,
+    timestamp_of,
 };
 
 /// Reads a date: `2020-01-31`, also with `/`, `\` or blanks between, one-digit months and days, a
@@ -22,6 +23,9 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
 /// off. `None` also beyond 64 bits.
 pub fn parse_timestamp_nanos(text: &str) -> Option<i64> {
     let micros = parse_timestamp(text)?;
+    if is_infinite_timestamp(micros) {
+        return Some(micros);
+    }
     // All other digits belong to the year or come before the fraction.
     let fraction = text.split_once('.').map_or("", |it| it.1);
     let beyond_micros = fraction.bytes().take_while(u8::is_ascii_digit).skip(6);
@@ -47,6 +51,9 @@ pub fn parse_zoned(text: &str) -> Option<(i64, WrittenZone<'_>)> {
     let mut cursor = Cursor::new(text);
     if cursor.rest.eq_ignore_ascii_case(b"epoch") {
         return Some((0, WrittenZone::Offset(0)));
+    }
+    if let Some(days) = cursor.infinity() {
+        return Some((timestamp_of(days, 0)?, WrittenZone::None));
     }
     let days = cursor.date()?;
     if cursor.is_at_end() {
@@ -92,8 +99,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
         return cursor.is_at_end().then_some(micros);
     }
     let (days, micros) = parse_parts(text)?;
-    let _ = days;
-    Some(split_timestamp(micros).1)
+    (!is_infinite_date(days)).then(|| split_timestamp(micros).1)
 }
 
 /// The day and the microseconds since its midnight (a whole day for 24:00:00).
@@ -104,6 +110,9 @@ fn parse_parts(text: &str) -> Option<(i32, i64)> {
     let mut cursor = Cursor::new(text);
     if cursor.rest.eq_ignore_ascii_case(b"epoch") {
         return Some((0, 0));
+    }
+    if let Some(days) = cursor.infinity() {
+        return Some((days, 0));
     }
     let days = cursor.date()?;
     if cursor.is_at_end() {
@@ -150,6 +159,17 @@ struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     fn new(text: &'a str) -> Cursor<'a> {
         Cursor { rest: text.trim_ascii().as_bytes() }
+    }
+
+    /// The whole text as `infinity`, `inf` or one of them with `-`.
+    fn infinity(&self) -> Option<i32> {
+        let (sign, word) = match self.rest {
+            [b'-', word @ ..] => (-1, word),
+            word => (1, word),
+        };
+        let is_infinite =
+            word.eq_ignore_ascii_case(b"infinity") || word.eq_ignore_ascii_case(b"inf");
+        is_infinite.then_some(sign * DATE_INFINITY)
     }
 
     fn is_at_end(&self) -> bool {

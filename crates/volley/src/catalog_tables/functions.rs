@@ -11,7 +11,7 @@ use volley_connector::{Table, TableArgument, TableArguments};
 use volley_error::{Error, Result};
 use volley_memory::Pool;
 
-const FUNCTIONS: [Described; 13] = [
+const FUNCTIONS: [Described; 15] = [
     Described {
         name: "duckdb_databases",
         columns: &[
@@ -232,6 +232,31 @@ const FUNCTIONS: [Described; 13] = [
         name: "duckdb_variables",
         columns: &[("name", Text), ("value", Text), ("type", Text)],
         rows: session::variables,
+    },
+    Described {
+        name: "reject_scans",
+        columns: &[
+            ("scan_id", BigInt),
+            ("file_id", BigInt),
+            ("file_path", Text),
+            ("columns", Text),
+            ("user_arguments", Text),
+        ],
+        rows: |host, _| Ok(host.session.reject_scans().scans()),
+    },
+    Described {
+        name: "reject_errors",
+        columns: &[
+            ("scan_id", BigInt),
+            ("file_id", BigInt),
+            ("line", BigInt),
+            ("column_idx", BigInt),
+            ("column_name", Text),
+            ("error_type", Text),
+            ("csv_line", Text),
+            ("error_message", Text),
+        ],
+        rows: |host, _| Ok(host.session.reject_scans().errors()),
     },
     Described {
         name: "pragma_database_size",

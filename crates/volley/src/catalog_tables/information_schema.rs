@@ -16,7 +16,7 @@ use volley_error::{Error, Result};
 use volley_logical::ColumnIds;
 use volley_memory::Pool;
 use volley_sql::{BindSettings, MacroDefinition, Statement};
-use volley_types::{Field, Schema, Type, Value};
+use volley_types::{Field, Schema, Type, Value, text::TypeNames};
 
 const TABLES: [Described; 6] = [
     Described {
@@ -130,6 +130,7 @@ fn tables(_host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Val
 }
 
 fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Value>>> {
+    let type_names = host.session.settings().type_names;
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         let no_promises = Arc::default();
@@ -147,7 +148,7 @@ fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Val
             }
         };
         for (index, field) in schema.fields.iter().enumerate() {
-            let mut row = column(&found, index, field, definition);
+            let mut row = column(&found, index, (field, type_names), definition);
             row.push(optional(match &found.object {
                 Object::View(view) => {
                     view.column_comments.get(&field.name.to_lowercase()).map(String::as_str)
@@ -163,7 +164,7 @@ fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Result<Vec<Vec<Val
 fn column(
     table: &FoundTable,
     index: usize,
-    field: &Field,
+    (field, type_names): (&Field, TypeNames),
     definition: &TableDefinition,
 ) -> Vec<Value> {
     let position = i32::try_from(index + 1).unwrap_or(i32::MAX);
@@ -175,7 +176,7 @@ fn column(
         Value::Integer(position),
         optional(default),
         yes_or_no(!definition.is_not_null(index)),
-        Value::text(field.data_type.to_string()),
+        Value::text(type_names.name(&field.data_type)),
         number(precision),
         number(scale),
     ]);

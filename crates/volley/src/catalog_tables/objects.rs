@@ -21,7 +21,7 @@ use volley_sql::{
     create_index_text, create_sequence_text, create_table_text, create_view_text, foreign_key_text,
     index_part_texts,
 };
-use volley_types::{Field, Schema, Value};
+use volley_types::{Field, Schema, Value, text::TypeNames};
 
 type Rows = Result<Vec<Vec<Value>>>;
 
@@ -140,6 +140,7 @@ pub(super) fn views(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
 }
 
 pub(super) fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
+    let type_names = host.session.settings().type_names;
     let mut rows = Vec::new();
     for found in catalog.objects()? {
         // A view that cannot be bound any more has no columns.
@@ -150,7 +151,7 @@ pub(super) fn columns(host: &SessionHost, catalog: &StatementCatalog) -> Rows {
             _ => &none,
         };
         for (index, field) in schema.fields.iter().enumerate() {
-            rows.push(column(&found, (index, field), definition));
+            rows.push(column(&found, (index, field), definition, type_names));
         }
     }
     Ok(rows)
@@ -160,6 +161,7 @@ fn column(
     found: &FoundTable,
     (index, field): (usize, &Field),
     definition: &TableDefinition,
+    type_names: TypeNames,
 ) -> Vec<Value> {
     let own = definition.columns.get(index);
     let comment = match &found.object {
@@ -169,7 +171,7 @@ fn column(
         _ => own.and_then(|it| it.comment.as_deref()),
     };
     let generated = own.and_then(|it| it.generated.as_deref());
-    let data_type = field.data_type.to_string();
+    let data_type = type_names.name(&field.data_type);
     let (precision, radix, scale) = numeric(&field.data_type);
     let mut row = object(Kind::Relation, &found.place, found.object.name());
     row.extend([

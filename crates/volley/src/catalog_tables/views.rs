@@ -10,7 +10,9 @@ use volley_sql::{MacroDefinition, MacroParameter};
 /// A view: its schema, empty for one that is found without, its name and its query.
 type View = (&'static str, &'static str, &'static str);
 
-const DUCKDB_VIEWS: [View; 12] = [
+const DUCKDB_VIEWS: [View; 14] = [
+    ("", "reject_scans", "FROM reject_scans()"),
+    ("", "reject_errors", "FROM reject_errors()"),
     ("", "duckdb_databases", "FROM duckdb_databases() WHERE NOT internal"),
     ("", "duckdb_schemas", "FROM duckdb_schemas() WHERE NOT internal"),
     ("", "duckdb_tables", "FROM duckdb_tables() WHERE NOT internal"),

@@ -139,3 +139,37 @@ fn remaining_time_is_estimated_with_and_without_expected_rows() {
         assert!(estimates > 0);
     }
 }
+
+#[test]
+fn queries_of_several_tasks_are_watched_kept_and_written() {
+    let session = session();
+    let folder = tempfile::tempdir().unwrap();
+    session.sql("SET tasks = 4").unwrap();
+    session.sql(&format!("SET profile_directory = '{}'", folder.path().display())).unwrap();
+    session.keep_last_profile();
+    let sql = "SELECT a.k, count(*) FROM t a JOIN t b ON a.n = b.n GROUP BY a.k";
+    let mut rows = session.sql(sql).unwrap();
+    let mut before = 0.0;
+    while rows.next().unwrap().is_some() {
+        if let Some(progress) = session.progress() {
+            assert!(progress.done >= before && progress.done <= 1.0, "{progress:?}");
+            before = progress.done;
+        }
+    }
+    drop(rows);
+    assert!(session.progress().is_none());
+    let profile = session.last_profile().unwrap();
+    assert!(profile.fragments.len() > 1, "{:?}", profile.fragments);
+    assert_eq!(profile.statement, sql);
+    assert!(profile.settings.contains(&("tasks".to_owned(), "4".to_owned())));
+    let pages = || std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path());
+    let page = std::fs::read_to_string(pages().next().unwrap()).unwrap();
+    assert!(page.contains("GROUP BY a.k") && pages().count() == 1);
+    // A query that fails has a profile, too.
+    let failing = "SELECT k, sum(CAST(n || 'x' AS INTEGER)) FROM t GROUP BY k";
+    let outcome = session.sql(failing).and_then(|it| it.collect());
+    assert!(outcome.is_err());
+    let profile = session.last_profile().unwrap();
+    assert!(profile.fragments.len() > 1 && profile.run.as_ref().unwrap().error.is_some());
+    assert_eq!(pages().count(), 2);
+}

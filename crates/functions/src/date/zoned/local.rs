@@ -43,7 +43,7 @@ const OF_LOCAL: [&str; 29] = [
 ];
 
 /// The functions whose result depends on the instant alone.
-const OF_INSTANT: [&str; 3] = ["epoch", "epoch_us", "epoch_ms"];
+const OF_INSTANT: [&str; 5] = ["epoch", "epoch_us", "epoch_ms", "isinf", "isfinite"];
 
 /// Registers an overload for each of the functions.
 pub(super) fn register(registry: &mut Registry) {

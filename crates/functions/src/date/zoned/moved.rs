@@ -89,6 +89,9 @@ pub(crate) fn moved(
     interval: IntervalValue,
     sign: i64,
 ) -> Option<i64> {
+    if civil::is_infinite_timestamp(instant) {
+        return Some(instant);
+    }
     let mut at = instant;
     if interval.months != 0 {
         at = in_calendar(clock, at, |days| {

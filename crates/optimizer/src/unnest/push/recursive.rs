@@ -16,7 +16,7 @@ use crate::rules::reads_working_table;
 use crate::unnest::Unnesting;
 use crate::unnest::domain::{Domain, Mapping, Pushed, Source};
 use volley_error::{Error, Result};
-use volley_logical::{Column, ColumnId, ColumnIds, Expr, Plan};
+use volley_logical::{Column, ColumnId, ColumnIds, Expr, Plan, RECURRING};
 
 /// A recursion whose working table gets more columns.
 struct Widened {
@@ -29,7 +29,7 @@ struct Widened {
 
 impl Unnesting<'_> {
     pub(super) fn push_recursive(&mut self, plan: Plan, domain: &mut Domain) -> Result<Pushed> {
-        let Plan::Recursive { id, name, distinct, inputs, columns } = plan else {
+        let Plan::Recursive { id, name, distinct, mut keys, inputs, columns } = plan else {
             return Err(Error::internal("not a recursion"));
         };
         let [(anchor, anchor_feeds), (step, step_feeds)] = <[_; 2]>::try_from(inputs)
@@ -44,13 +44,17 @@ impl Unnesting<'_> {
         let step = self.push(step, &need, &mut rest)?.without_nulls();
         let inputs = vec![widened.fed(anchor, anchor_feeds)?, widened.fed(step, step_feeds)?];
         let Widened { id, name, mut columns, held } = widened;
+        if !keys.is_empty() {
+            // Each row of the left side has keys of its own.
+            keys.extend(columns.len()..columns.len() + held.len());
+        }
         let mut map = Mapping::new();
         for (outer, Column { name, data_type, .. }) in held {
             let column = ids.column(name, data_type);
             columns.push(column.clone());
             map.insert(outer, Source { column, null_free: false });
         }
-        let plan = Plan::Recursive { id, name, distinct, inputs, columns };
+        let plan = Plan::Recursive { id, name, distinct, keys, inputs, columns };
         Ok(Pushed { plan, map })
     }
 }
@@ -58,18 +62,23 @@ impl Unnesting<'_> {
 impl Widened {
     /// The working table with all columns; those that it had are `columns`. Also what it holds of
     /// the left side.
-    fn working_table(&self, mut columns: Vec<Column>, ids: &ColumnIds) -> (Plan, Vec<Column>) {
+    fn working_table(
+        &self,
+        id: u32,
+        mut columns: Vec<Column>,
+        ids: &ColumnIds,
+    ) -> (Plan, Vec<Column>) {
         let held = self.held.iter().map(|(_, it)| ids.column(&*it.name, it.data_type.clone()));
         let held: Vec<Column> = held.collect();
         columns.extend(held.iter().cloned());
-        (Plan::WorkingTable { id: self.id, name: self.name.clone(), columns }, held)
+        (Plan::WorkingTable { id, name: self.name.clone(), columns }, held)
     }
 
     /// The step, in which working tables have the rows of one row of the left side.
     fn correlated(&self, step: Plan, ids: &ColumnIds) -> Result<Plan> {
         rewrite_up(step, &mut |node| match node {
-            Plan::WorkingTable { id, columns, .. } if id == self.id => {
-                let (table, held) = self.working_table(columns, ids);
+            Plan::WorkingTable { id, columns, .. } if id & !RECURRING == self.id => {
+                let (table, held) = self.working_table(id, columns, ids);
                 let outer = self.held.iter().zip(&held).map(|((outer, _), it)| {
                     let own = Expr::column(it.id, it.data_type.clone());
                     same(Expr::column(*outer, it.data_type.clone()), own)
@@ -83,7 +92,7 @@ impl Widened {
     /// What the step takes from the left side: what is in the working table.
     fn left(&self, ids: &ColumnIds) -> Plan {
         let own = self.columns.iter().map(|it| ids.column(&*it.name, it.data_type.clone()));
-        let (table, held) = self.working_table(own.collect(), ids);
+        let (table, held) = self.working_table(self.id, own.collect(), ids);
         let outer = self.held.iter().zip(held).map(|((outer, _), it)| {
             let expr = Expr::column(it.id, it.data_type.clone());
             (Column { id: *outer, ..it }, expr)

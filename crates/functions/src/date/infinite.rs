@@ -1,0 +1,102 @@
+//! Infinite dates and timestamps: their fields and differences are null.
+
+use std::sync::Arc;
+use volley_error::Result;
+use volley_function::{Argument, BindScalar, BoundScalar, EvalContext, ScalarFunction};
+use volley_types::{
+    Type, Value,
+    civil::{is_infinite_date, is_infinite_timestamp},
+};
+use volley_vector::{Decoded, Patch, Rows, Values, Vector};
+
+/// The same function, null where an argument is an infinite date or timestamp.
+pub(super) fn null_of_infinite(bind: BindScalar) -> BindScalar {
+    Arc::new(move |types| {
+        let bound = bind(types)?;
+        let is_point =
+            |it: &Type| matches!(it.storage(), Type::Date | Type::Timestamp | Type::BigInt);
+        if !bound.args.iter().any(|it| is_point(it) && *it != Type::BigInt) {
+            return Some(bound);
+        }
+        let function = Arc::new(NullOfInfinite { inner: bound.function });
+        Some(BoundScalar { function, ..bound })
+    })
+}
+
+struct NullOfInfinite {
+    inner: Arc<dyn ScalarFunction>,
+}
+
+impl ScalarFunction for NullOfInfinite {
+    fn evaluate(
+        &self,
+        rows: &Rows,
+        args: &[Vector],
+        to: &Type,
+        ctx: &mut EvalContext,
+    ) -> Result<Vector> {
+        let infinite = infinite_rows(rows, args)?;
+        if infinite.is_empty() {
+            return self.inner.evaluate(rows, args, to, ctx);
+        }
+        let mut finite = rows.clone();
+        finite.subtract(&infinite);
+        let nulls = Vector::nulls(Type::Unknown, 1);
+        if finite.is_empty() {
+            return Ok(Vector::nulls(to.clone(), rows.len()));
+        }
+        let result = self.inner.evaluate(&finite, args, to, ctx)?;
+        let mut patch = Patch::new(nulls);
+        patch.rows = infinite.to_indices();
+        patch.positions = vec![0; patch.rows.len()];
+        result.patched(&[patch])
+    }
+
+    fn result_for(&self, args: &[(&Type, Option<&Value>)]) -> Result<Option<Type>> {
+        self.inner.result_for(args)
+    }
+
+    fn specialize(&self, args: &[Argument]) -> Result<Option<Arc<dyn ScalarFunction>>> {
+        let inner = self.inner.specialize(args)?;
+        Ok(inner.map(|inner| Arc::new(NullOfInfinite { inner }) as _))
+    }
+}
+
+/// The active rows in which an argument is infinite.
+fn infinite_rows(rows: &Rows, args: &[Vector]) -> Result<Rows> {
+    let mut infinite = Rows::none(rows.len());
+    for arg in args {
+        let data_type = arg.data_type();
+        if !matches!(data_type, Type::Date | Type::Timestamp | Type::Custom(_)) {
+            continue;
+        }
+        let decoded = Decoded::new(arg)?;
+        // Of most vectors no value is infinite, whatever rows they have.
+        let has_infinite = match decoded.values() {
+            Values::I32(values) => values.iter().any(|it| is_infinite_date(*it)),
+            Values::I64(values) => values.iter().any(|it| is_infinite_timestamp(*it)),
+            _ => false,
+        };
+        if !has_infinite {
+            continue;
+        }
+        let mut found = Vec::new();
+        rows.for_each(|row| {
+            let is_infinite = !decoded.is_null(row)
+                && match decoded.values() {
+                    Values::I32(values) => {
+                        values.get(decoded.index(row)).is_some_and(|it| is_infinite_date(*it))
+                    }
+                    Values::I64(values) => {
+                        values.get(decoded.index(row)).is_some_and(|it| is_infinite_timestamp(*it))
+                    }
+                    _ => false,
+                };
+            if is_infinite {
+                found.push(row);
+            }
+        });
+        infinite.union(&Rows::from_indices(rows.len(), found));
+    }
+    Ok(infinite)
+}
