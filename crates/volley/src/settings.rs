@@ -1,6 +1,6 @@
 //! Settings: what SET changes and SHOW shows.
 
-mod duration;
+pub(crate) mod duration;
 
 use crate::memory::default_limit_bytes;
 use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time::Duration};
