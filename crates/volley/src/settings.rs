@@ -40,6 +40,8 @@ pub enum ExchangePages {
     Bytes,
     /// As bytes in Arrow's format.
     Arrow,
+    /// As bytes in the format of this name that was added to the engine.
+    Added(&'static str),
 }
 
 /// The settings of a session.
@@ -196,6 +198,7 @@ const SETTINGS: [Setting; 22] = [
             ExchangePages::Batches => "batches".to_owned(),
             ExchangePages::Bytes => "bytes".to_owned(),
             ExchangePages::Arrow => "arrow".to_owned(),
+            ExchangePages::Added(name) => name.to_owned(),
         },
         set: |it, text| {
             let _: () = it.exchange_pages = exchange_pages(text)?;

@@ -631,7 +631,7 @@ pub(crate) fn copy_plan(
     options: &[(String, String)],
     cx: &StatementContext,
 ) -> Result<Planned> {
-    let sink = match FileFormat::of_name(format) {
+    let sink = match FileFormat::of_name(format, &session.host.formats) {
         Ok(format) => format.sink_name().to_owned(),
         // It may be one that a program registered.
         Err(_) => format.to_owned(),
