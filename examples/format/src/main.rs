@@ -97,7 +97,7 @@ mod tests {
         };
         let corruption = ErrorKind::Corruption;
         refused("FROM 'shelf://short.tally'", corruption, "a tally has 8 bytes per number");
-        check(
+        refused(
             "FROM 'shelf://other.tally'",
             corruption,
             "not a tally: it does not begin with TALLY1",
