@@ -1,6 +1,7 @@
 //! How files are read.
 
 use crate::FileFormat;
+use volley_connector::FormatRegistry;
 use volley_io::FileSystems;
 use volley_memory::Pool;
 use volley_parquet::ParquetReadOptions;
@@ -35,6 +36,8 @@ pub struct FileOptions {
     pub pool: Pool,
     /// Where the files are.
     pub files: FileSystems,
+    /// Formats that were added to the engine.
+    pub formats: FormatRegistry,
 }
 
 impl Default for FileOptions {
@@ -52,13 +55,18 @@ impl Default for FileOptions {
             json: JsonReadOptions::default(),
             pool: Pool::root("files", None),
             files: FileSystems::default(),
+            formats: FormatRegistry::default(),
         }
     }
 }
 
-/// The format that a name's ending tells; text files may be compressed.
-pub(crate) fn format_of(path: &str) -> Option<FileFormat> {
+/// The format that a name's ending tells, one of ours or of those that were added; text files may
+/// be compressed.
+pub(crate) fn format_of(path: &str, added: &FormatRegistry) -> Option<FileFormat> {
     let lower = path.to_ascii_lowercase();
+    if let Some(format) = added.of_path(&lower) {
+        return Some(FileFormat::Added(format.name()));
+    }
     if lower.ends_with(".parquet") {
         return Some(FileFormat::Parquet);
     }

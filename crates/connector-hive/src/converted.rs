@@ -7,7 +7,7 @@ use crate::{
     split::FileSplit,
 };
 use std::{sync::Arc, task::Waker};
-use volley_connector::{ScanMetrics, ScanRequest, SourceStep};
+use volley_connector::{FormatReader, FormatRequest, ScanMetrics, ScanRequest, SourceStep};
 use volley_error::{Error, Result};
 use volley_expression::{
     Expr, ExprKind, ExprSet,
@@ -46,6 +46,7 @@ struct Current {
 enum Reader {
     Text(TextReader),
     Groups(Box<GroupReader>),
+    Added(Box<dyn FormatReader>),
 }
 
 /// Where a needed column comes from.
@@ -128,13 +129,17 @@ impl ConvertedSource {
                 Some(chunks) => file.read_chunks(chunks, &places, rows, pool)?,
                 None => file.read(&places, rows, pool)?,
             }),
+            PartFile::Added(file) => {
+                let request = FormatRequest { batch_rows: rows, pool: pool.clone() };
+                Reader::Added(file.read(*group, &places, &request)?)
+            }
             PartFile::Parquet(_) | PartFile::Orc(_) => {
                 row = (0..*group).map(|it| part.rows(it)).sum();
                 let reader = self.group_reader(&part.file, *group, &places, &types)?;
                 Reader::Groups(Box::new(reader))
             }
         };
-        if matches!(reader, Reader::Text(_)) {
+        if !matches!(reader, Reader::Groups(_)) {
             self.metrics.groups_read += 1;
         }
         let path = part.file.path().to_owned();
@@ -189,6 +194,15 @@ impl ConvertedSource {
                 }
             }
             Reader::Groups(reader) => reader.step(waker)?,
+            Reader::Added(reader) => {
+                let before = reader.bytes_read();
+                let step = reader.step(waker)?;
+                self.metrics.bytes_read += reader.bytes_read() - before;
+                if let SourceStep::Batch(batch) = &step {
+                    self.metrics.rows_read += batch.rows() as u64;
+                }
+                step
+            }
         };
         let batch = match step {
             SourceStep::Batch(batch) => batch,
@@ -216,7 +230,7 @@ impl ConvertedSource {
         match self.current.as_ref().map(|it| &it.reader) {
             Some(Reader::Text(reader)) => reader.file_share(),
             Some(Reader::Groups(reader)) => reader.group_share(),
-            None => 0.0,
+            Some(Reader::Added(_)) | None => 0.0,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{
     config::{FileOptions, format_of},
     table::FileTable,
 };
-use volley_connector::Table;
+use volley_connector::{FormatRegistry, Table};
 use volley_error::{Error, Result};
 use volley_parquet::ParquetReadOptions;
 use volley_types::{Field, Schema, custom::TypeRegistry};
@@ -42,7 +42,7 @@ pub(crate) fn to_bytes<'a>(
 ) -> Option<Vec<u8>> {
     let files: Vec<&str> = files.collect();
     // Names decide the format when the files are opened again.
-    if files.iter().any(|it| format_of(it).is_none()) {
+    if files.iter().any(|it| format_of(it, &FormatRegistry::default()).is_none()) {
         return None;
     }
     let mut out = Writer::new(FILES_OF_TABLE);

@@ -13,7 +13,7 @@
 use crate::{
     completed_files::CompletedFiles,
     folder_options::{ExistingFiles, FolderOptions},
-    format_writer::{FormatWriter, write_bytes},
+    format_writer::FormatWriter,
     partition_rows::{FolderRows, PartitionColumns, StoredColumns},
     sink::FileToWrite,
 };
@@ -201,8 +201,7 @@ impl FolderSink {
             _ => WriteMode::Replace,
         };
         let writer = wait(file.files.of(&location)?.create(&location, mode))?;
-        FormatWriter::new(writer, file.format, &file.options, file_schema)
-            .map_err(|it| it.at("file", &location))
+        file.begin(writer, file_schema).map_err(|it| it.at("file", &location))
     }
 
     /// Ends the open file of a folder.
@@ -280,7 +279,7 @@ impl RowSink for FolderSink {
 
     fn write_bytes(&self, flat_bytes: usize) -> usize {
         // Rows are copied to those of their folders, and written then.
-        flat_bytes.saturating_add(write_bytes(self.shared.file.format, flat_bytes))
+        flat_bytes.saturating_add(self.shared.file.write_bytes()(flat_bytes))
     }
 
     fn give_back(&mut self) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::config::format_of;
 use crate::format::FileFormat;
+use volley_connector::FormatRegistry;
 use volley_error::Result;
 use volley_io::FileSystems;
 use volley_memory::Reservation;
@@ -20,7 +21,8 @@ pub fn list_footers(
     listing: Listing,
     charge: &mut Reservation,
 ) -> Result<Vec<Vec<Value>>> {
-    let is_parquet = |name: &str| format_of(name) == Some(FileFormat::Parquet);
+    let is_parquet =
+        |name: &str| format_of(name, &FormatRegistry::default()) == Some(FileFormat::Parquet);
     let mut rows = Vec::new();
     for path in paths {
         for file in files.list(path, &is_parquet)? {

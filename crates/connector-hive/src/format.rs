@@ -1,6 +1,7 @@
 //! Formats of files, and the options that they are written with.
 
 use crate::folder_options::FOLDER_OPTIONS;
+use volley_connector::FormatRegistry;
 use volley_error::{Error, Result};
 use volley_types::nearest_name;
 
@@ -28,6 +29,8 @@ pub enum FileFormat {
     Json,
     /// Apache ORC.
     Orc,
+    /// The one of this name that was added to the engine.
+    Added(&'static str),
 }
 
 /// How a file is written, beyond its format.
@@ -45,6 +48,8 @@ pub struct WriteOptions {
     pub quote: char,
     /// What CSV has for NULL.
     pub null: String,
+    /// Options of a format that was added, as written.
+    pub added: Vec<(String, String)>,
 }
 
 /// How Parquet pages and ORC streams are compressed.
@@ -71,16 +76,21 @@ impl Default for WriteOptions {
             delimiter: ',',
             quote: '"',
             null: String::new(),
+            added: Vec::new(),
         }
     }
 }
 
 impl FileFormat {
-    /// The format that a name stands for.
+    /// The format that a name stands for, one of ours or of those that were added.
+    ///
     /// # Errors
     ///
     /// Unsupported: no such format.
-    pub fn of_name(name: &str) -> Result<FileFormat> {
+    pub fn of_name(name: &str, added: &FormatRegistry) -> Result<FileFormat> {
+        if let Some(format) = added.get(name) {
+            return Ok(FileFormat::Added(format.name()));
+        }
         Ok(match name {
             "parquet" => FileFormat::Parquet,
             "orc" => FileFormat::Orc,
@@ -88,9 +98,14 @@ impl FileFormat {
             "json" | "ndjson" | "jsonl" => FileFormat::Json,
             other => {
                 let error = Error::unsupported(format!("unsupported file format: '{other}'"));
-                return Err(match nearest_name(other, ["parquet", "orc", "csv", "json"]) {
+                if other == "avro" {
+                    return Err(error.hint("build Volley with --features avro"));
+                }
+                let names = FileFormat::SINKS.iter().map(|it| it.0).chain(added.names());
+                let names: Vec<&str> = names.collect();
+                return Err(match nearest_name(other, names.iter().copied()) {
                     Some(nearest) => error.hint(format!("did you mean {nearest}?")),
-                    None => error.hint("write parquet, orc, csv or json"),
+                    None => error.hint(format!("there are {}", names.join(", "))),
                 });
             }
         })
@@ -111,6 +126,7 @@ impl FileFormat {
             FileFormat::Orc => "orc",
             FileFormat::Csv => "csv",
             FileFormat::Json => "json",
+            FileFormat::Added(name) => name,
         }
     }
 }
@@ -122,6 +138,10 @@ impl WriteOptions {
     /// Unsupported: no such option. Invalid query or value: one that does not fit.
     pub fn read(format: FileFormat, written: &[(String, String)]) -> Result<WriteOptions> {
         let mut options = WriteOptions::default();
+        if let FileFormat::Added(_) = format {
+            options.added = written.to_vec();
+            return Ok(options);
+        }
         for (name, value) in written {
             let belongs_to = match name.as_str() {
                 "header" => {
@@ -178,6 +198,7 @@ fn name_of(format: FileFormat) -> &'static str {
         FileFormat::Orc => "ORC",
         FileFormat::Csv => "CSV",
         FileFormat::Json => "JSON",
+        FileFormat::Added(name) => name,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::{
     FileCompression, FileFormat, WriteOptions,
-    output::{PacedOutput, WrittenBytes},
+    output::{PacedOutput, SharedOutput, WrittenBytes},
 };
 use std::io::Write;
-use volley_connector::RowEncoder;
+use volley_connector::{FormatExtension, FormatWriter as AddedWriter, RowEncoder};
 use volley_error::{Error, Result};
 use volley_io::FileWriter;
 use volley_orc::{Codec, OrcWriteOptions, OrcWriter};
@@ -25,6 +25,7 @@ enum Format {
     Orc(Box<OrcWriter<PacedOutput>>),
     Csv(CsvWriter<PacedOutput>),
     Json(JsonWriter<PacedOutput>),
+    Added { writer: Box<dyn AddedWriter>, output: SharedOutput },
 }
 
 impl FormatWriter {
@@ -55,8 +56,26 @@ impl FormatWriter {
             }
             FileFormat::Csv => Format::Csv(csv_writer(output, columns, options)?),
             FileFormat::Json => Format::Json(JsonWriter::new(output, columns)?),
+            FileFormat::Added(_) => return Err(Error::internal("a format without a writer")),
         };
         Ok(FormatWriter { format, written })
+    }
+
+    /// As [`FormatWriter::new`], of a format that was added.
+    ///
+    /// # Errors
+    ///
+    /// As [`FormatWriter::new`].
+    pub fn of_added(
+        file: Box<dyn FileWriter>,
+        format: &dyn FormatExtension,
+        options: &WriteOptions,
+        columns: &Schema,
+    ) -> Result<FormatWriter> {
+        let written = WrittenBytes::default();
+        let output = SharedOutput::new(PacedOutput::new(file, written.clone()));
+        let writer = format.write(Box::new(output.clone()), columns, &options.added)?;
+        Ok(FormatWriter { format: Format::Added { writer, output }, written })
     }
 
     /// The bytes of the file so far.
@@ -75,6 +94,7 @@ impl FormatWriter {
             Format::Orc(writer) => writer.write(batch),
             Format::Csv(writer) => writer.write(batch),
             Format::Json(writer) => writer.write(batch),
+            Format::Added { writer, .. } => writer.write(batch),
         }
     }
 
@@ -87,7 +107,7 @@ impl FormatWriter {
         match &mut self.format {
             Format::Csv(writer) => writer.append(bytes),
             Format::Json(writer) => writer.append(bytes),
-            Format::Parquet(_) | Format::Orc(_) => {
+            Format::Parquet(_) | Format::Orc(_) | Format::Added { .. } => {
                 Err(Error::internal("encoded rows of a format with row groups"))
             }
         }
@@ -104,6 +124,10 @@ impl FormatWriter {
             Format::Orc(writer) => writer.finish(),
             Format::Csv(writer) => writer.finish(),
             Format::Json(writer) => writer.finish(),
+            Format::Added { writer, output } => {
+                writer.finish()?;
+                output.take()
+            }
         };
         output.map(PacedOutput::into_file)
     }
@@ -114,6 +138,7 @@ impl FormatWriter {
             Format::Parquet(writer) => writer.held_bytes(),
             Format::Orc(writer) => writer.held_bytes(),
             Format::Csv(_) | Format::Json(_) => 0,
+            Format::Added { writer, .. } => writer.held_bytes(),
         }
     }
 
@@ -127,6 +152,7 @@ impl FormatWriter {
             Format::Parquet(writer) => writer.end_row_group(),
             Format::Orc(writer) => writer.end_stripe(),
             Format::Csv(_) | Format::Json(_) => Ok(()),
+            Format::Added { writer, .. } => writer.flush_rows(),
         }
     }
 }
@@ -137,7 +163,7 @@ pub(crate) fn write_bytes(format: FileFormat, flat_bytes: usize) -> usize {
         FileFormat::Parquet => ParquetWriter::<PacedOutput>::write_bytes(flat_bytes),
         FileFormat::Orc => OrcWriter::<PacedOutput>::write_bytes(flat_bytes),
         // Text is written in pieces.
-        FileFormat::Csv | FileFormat::Json => 0,
+        FileFormat::Csv | FileFormat::Json | FileFormat::Added(_) => 0,
     }
 }
 
@@ -167,7 +193,7 @@ impl TextEncoder {
                 Some(TextEncoder::Csv(writer))
             }
             FileFormat::Json => JsonWriter::new(Vec::new(), columns).ok().map(TextEncoder::Json),
-            FileFormat::Parquet | FileFormat::Orc => None,
+            FileFormat::Parquet | FileFormat::Orc | FileFormat::Added(_) => None,
         }
     }
 }

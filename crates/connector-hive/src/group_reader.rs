@@ -24,7 +24,7 @@ impl GroupReader {
         Ok(match file {
             PartFile::Parquet(_) => Some(GroupReader::Parquet(RowGroupReader::new(request)?)),
             PartFile::Orc(_) => Some(GroupReader::Orc(StripeReader::new(request)?)),
-            PartFile::Csv(_) | PartFile::Json(_) => None,
+            PartFile::Csv(_) | PartFile::Json(_) | PartFile::Added(_) => None,
         })
     }
 

@@ -1,4 +1,5 @@
-//! Tables of files: files, globs and folders; Parquet, ORC, CSV or JSON by the names' endings.
+//! Tables of files: files, globs and folders; Parquet, ORC, CSV, JSON, or formats that were added,
+//! by the names' endings.
 //!
 //! ```text
 //! FileTable::open(path) ── scan(request) ──> splits (row groups, text files) ── batches

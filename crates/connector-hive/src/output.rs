@@ -3,12 +3,12 @@
 use std::{
     io::{self, Write},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll, Waker},
 };
-use volley_error::Error;
+use volley_error::{Error, Result};
 use volley_io::{FileWriter, wait_polling};
 
 /// Waits before a write while the parts of the file in flight are as many as may be.
@@ -55,5 +55,37 @@ impl Write for PacedOutput {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// An output that a writer of another crate takes, and leaves when it has finished.
+#[derive(Clone)]
+pub(crate) struct SharedOutput(Arc<Mutex<Option<PacedOutput>>>);
+
+impl SharedOutput {
+    pub fn new(output: PacedOutput) -> SharedOutput {
+        SharedOutput(Arc::new(Mutex::new(Some(output))))
+    }
+
+    /// The output, after the end.
+    pub fn take(&self) -> Result<PacedOutput> {
+        self.lock().take().ok_or_else(|| Error::internal("the end of a file comes twice"))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<PacedOutput>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for SharedOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut *self.lock() {
+            Some(output) => output.write(bytes),
+            None => Err(io::Error::other("bytes after the end of a file")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().as_mut().map_or(Ok(()), Write::flush)
     }
 }

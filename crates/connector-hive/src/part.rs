@@ -1,7 +1,7 @@
 //! The files of a table, and where they have its columns.
 
 use std::sync::Arc;
-use volley_connector::Bounds;
+use volley_connector::{Bounds, FormatFile};
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 use volley_memory::Pool;
@@ -39,6 +39,7 @@ pub(crate) enum PartFile {
     Orc(OrcFile),
     Csv(Arc<CsvFile>),
     Json(Arc<JsonFile>),
+    Added(Arc<dyn FormatFile>),
 }
 
 impl Part {
@@ -98,6 +99,7 @@ impl Part {
             PartFile::Parquet(file) => file,
             PartFile::Orc(file) => return file.data_bytes(group),
             PartFile::Csv(_) | PartFile::Json(_) => return 0,
+            PartFile::Added(file) => return file.split_bytes(group),
         };
         let stored = columns.iter().filter_map(|it| match self.columns.get(*it) {
             Some(PartColumn::Stored(place) | PartColumn::Cast(place)) => Some(*place),
@@ -111,18 +113,24 @@ impl Part {
         match &self.file {
             PartFile::Parquet(file) => file.rows(group) as u64,
             PartFile::Orc(file) => file.rows(group) as u64,
-            PartFile::Csv(_) | PartFile::Json(_) => 1,
+            PartFile::Csv(_) | PartFile::Json(_) | PartFile::Added(_) => 1,
         }
     }
 }
 
 impl PartFile {
-    /// The number of row groups, or stripes; `None` if the format has none.
+    /// Whether its row groups or stripes have statistics, and are read with filters.
+    pub fn has_row_groups(&self) -> bool {
+        matches!(self, PartFile::Parquet(_) | PartFile::Orc(_))
+    }
+
+    /// The number of row groups, stripes or splits; `None` of a text file.
     pub fn groups(&self) -> Option<usize> {
         match self {
             PartFile::Parquet(file) => Some(file.row_groups()),
             PartFile::Orc(file) => Some(file.stripes()),
             PartFile::Csv(_) | PartFile::Json(_) => None,
+            PartFile::Added(file) => Some(file.splits()),
         }
     }
 
@@ -131,7 +139,7 @@ impl PartFile {
         match self {
             PartFile::Csv(file) => file.chunks(pool),
             PartFile::Json(file) => Some(file.chunks(pool)),
-            PartFile::Parquet(_) | PartFile::Orc(_) => None,
+            PartFile::Parquet(_) | PartFile::Orc(_) | PartFile::Added(_) => None,
         }
     }
 
@@ -140,7 +148,7 @@ impl PartFile {
         match self {
             PartFile::Csv(file) => file.chunks_max(),
             PartFile::Json(file) => file.chunks_max(),
-            PartFile::Parquet(_) | PartFile::Orc(_) => 1,
+            PartFile::Parquet(_) | PartFile::Orc(_) | PartFile::Added(_) => 1,
         }
     }
 
@@ -149,13 +157,17 @@ impl PartFile {
         match self {
             PartFile::Parquet(file) => file.group_start(group),
             PartFile::Orc(file) => file.stripe_start(group),
-            PartFile::Csv(_) | PartFile::Json(_) => 0,
+            PartFile::Csv(_) | PartFile::Json(_) | PartFile::Added(_) => 0,
         }
     }
 
     /// What a row group is called in the format.
     pub fn group_name(&self) -> &'static str {
-        if matches!(self, PartFile::Orc(_)) { "stripe" } else { "row group" }
+        match self {
+            PartFile::Orc(_) => "stripe",
+            PartFile::Added(_) => "split",
+            _ => "row group",
+        }
     }
 
     /// Whether the column at `place` is read as `wanted` without a cast: fields of rows in ORC
@@ -173,6 +185,7 @@ impl PartFile {
             PartFile::Orc(file) => file.path(),
             PartFile::Csv(file) => file.path(),
             PartFile::Json(file) => file.path(),
+            PartFile::Added(file) => file.file().path(),
         }
     }
 
@@ -182,6 +195,7 @@ impl PartFile {
             PartFile::Orc(file) => file.file(),
             PartFile::Csv(file) => file.file(),
             PartFile::Json(file) => file.file(),
+            PartFile::Added(file) => file.file(),
         }
     }
 
@@ -205,6 +219,7 @@ impl PartFile {
             PartFile::Orc(file) => file.schema(),
             PartFile::Csv(file) => file.schema(),
             PartFile::Json(file) => file.schema(),
+            PartFile::Added(file) => file.schema(),
         }
     }
 

@@ -7,9 +7,11 @@ use crate::{
     format_writer::{FormatWriter, TextEncoder, write_bytes},
 };
 use std::sync::Arc;
-use volley_connector::{RowEncoder, RowSink, SinkFactory, TableWriter};
+use volley_connector::{
+    FormatExtension, FormatRegistry, RowEncoder, RowSink, SinkFactory, TableWriter,
+};
 use volley_error::{Error, Result};
-use volley_io::{FileSystems, wait};
+use volley_io::{FileSystems, FileWriter, wait};
 use volley_plan::WriteTarget;
 use volley_types::Schema;
 use volley_vector::Batch;
@@ -19,16 +21,22 @@ use volley_vector::Batch;
 pub struct FileSinkFactory {
     /// Where the files are.
     pub files: FileSystems,
+    /// Formats that were added to the engine.
+    pub formats: FormatRegistry,
 }
 
 impl SinkFactory for FileSinkFactory {
     fn writer(&self, target: &WriteTarget, columns: &Schema) -> Result<Arc<dyn TableWriter>> {
-        let format = FileFormat::of_name(&target.sink)?;
+        let format = FileFormat::of_name(&target.sink, &self.formats)?;
         let (folder, of_format) = FolderOptions::read(&target.options)?;
         let options = WriteOptions::read(format, &of_format)?;
         let (files, path) = (self.files.clone(), target.location.clone());
-        let columns = columns.clone();
-        let file = FileToWrite { files, path, format, options, columns };
+        let (columns, added) = (columns.clone(), self.formats.get(format.sink_name()).cloned());
+        if let Some(added) = &added {
+            // What is wrong with the options is known before the query runs.
+            added.write(Box::new(std::io::sink()), &columns, &options.added)?;
+        }
+        let file = FileToWrite { files, path, format, added, options, columns };
         Ok(match folder {
             Some(folder) => Arc::new(FolderToWrite::new(file, folder)?),
             None => Arc::new(file),
@@ -41,6 +49,8 @@ pub(crate) struct FileToWrite {
     pub files: FileSystems,
     pub path: String,
     pub format: FileFormat,
+    /// The format, if it was added to the engine.
+    pub added: Option<Arc<dyn FormatExtension>>,
     pub options: WriteOptions,
     pub columns: Schema,
 }
@@ -52,15 +62,38 @@ impl TableWriter for FileToWrite {
     }
 
     fn open(&self) -> Result<Box<dyn RowSink>> {
-        let FileToWrite { path, options, columns, format, .. } = self;
-        let writer = FormatWriter::new(self.files.create(path)?, *format, options, columns)?;
-        Ok(Box::new(FileSink { path: path.clone(), format: *format, writer: Some(writer) }))
+        let writer = self.begin(self.files.create(&self.path)?, &self.columns)?;
+        let write_bytes = self.write_bytes();
+        Ok(Box::new(FileSink { path: self.path.clone(), write_bytes, writer: Some(writer) }))
+    }
+}
+
+/// The maximum additional memory while a batch of a number of flat bytes is written.
+pub(crate) type WriteBytes = Arc<dyn Fn(usize) -> usize + Send + Sync>;
+
+impl FileToWrite {
+    /// Begins a file with these columns.
+    pub fn begin(&self, file: Box<dyn FileWriter>, columns: &Schema) -> Result<FormatWriter> {
+        match &self.added {
+            Some(added) => FormatWriter::of_added(file, &**added, &self.options, columns),
+            None => FormatWriter::new(file, self.format, &self.options, columns),
+        }
+    }
+
+    pub fn write_bytes(&self) -> WriteBytes {
+        match (&self.added, self.format) {
+            (Some(added), _) => {
+                let added = Arc::clone(added);
+                Arc::new(move |flat_bytes| added.write_bytes(flat_bytes))
+            }
+            (None, format) => Arc::new(move |flat_bytes| write_bytes(format, flat_bytes)),
+        }
     }
 }
 
 struct FileSink {
     path: String,
-    format: FileFormat,
+    write_bytes: WriteBytes,
     /// Taken when finished.
     writer: Option<FormatWriter>,
 }
@@ -89,7 +122,7 @@ impl RowSink for FileSink {
     }
 
     fn write_bytes(&self, flat_bytes: usize) -> usize {
-        write_bytes(self.format, flat_bytes)
+        (self.write_bytes)(flat_bytes)
     }
 
     fn give_back(&mut self) -> Result<()> {

@@ -56,7 +56,7 @@ impl FileSource {
 
     /// Whether the file has row groups that can be read as they are.
     fn is_plain(&self, part: &Part) -> bool {
-        part.file.groups().is_some() && part.has(&self.needed)
+        part.file.has_row_groups() && part.has(&self.needed)
     }
 
     /// The position of the reader of row groups of files like `file`, if there is one.

@@ -7,8 +7,11 @@ use volley_types::{PhysicalType, Schema, Type, Value};
 /// What the footers say; nothing when a file has none.
 pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics {
     let mut files = Vec::new();
+    if let Some(rows) = added_rows(parts) {
+        return TableStatistics { rows: Some(rows), ..TableStatistics::default() };
+    }
     for part in parts {
-        match part.file.groups() {
+        match part.file.groups().filter(|_| part.file.has_row_groups()) {
             Some(groups) => files.push((part, groups)),
             None => return TableStatistics::default(),
         }
@@ -20,6 +23,15 @@ pub(crate) fn statistics_of(schema: &Schema, parts: &[Part]) -> TableStatistics 
         .enumerate()
         .map(|(column, field)| column_statistics(&files, column, &field.data_type, rows));
     TableStatistics { rows: Some(rows), columns: columns.collect(), is_exact: true }
+}
+
+/// The rows of files of formats that were added, if all parts are such files that tell it.
+fn added_rows(parts: &[Part]) -> Option<u64> {
+    let rows = |it: &Part| match &it.file {
+        PartFile::Added(file) => file.rows(),
+        _ => None,
+    };
+    if parts.is_empty() { None } else { parts.iter().map(rows).sum() }
 }
 
 fn column_statistics(

@@ -61,7 +61,8 @@ impl FileTable {
     ///
     /// As [`FileTable::open`].
     pub fn open_all(name: &str, paths: &[String], options: &FileOptions) -> Result<FileTable> {
-        let has_format = |name: &str| options.format.is_some() || format_of(name).is_some();
+        let has_format =
+            |name: &str| options.format.is_some() || format_of(name, &options.formats).is_some();
         let mut files = Vec::new();
         for path in paths {
             files.extend(options.files.list(path, &has_format)?);
@@ -69,10 +70,12 @@ impl FileTable {
         let paths = files;
         let mut formats = Vec::with_capacity(paths.len());
         for path in &paths {
-            let format = options.format.or_else(|| format_of(path)).ok_or_else(|| {
-                Error::unsupported(format!("file of an unknown format: {path}"))
-                    .hint("names end with .parquet, .orc, .csv, .json, .jsonl or .ndjson")
-            })?;
+            let format =
+                options.format.or_else(|| format_of(path, &options.formats)).ok_or_else(|| {
+                    Error::unsupported(format!("file of an unknown format: {path}")).hint(
+                        "names end with .parquet, .orc, .csv, .json, .jsonl, .ndjson or .arrow",
+                    )
+                })?;
             formats.push(format);
         }
         let partitions = Partitions::of(&paths, options)?;
@@ -107,7 +110,7 @@ impl FileTable {
         range: FileRange,
         options: &FileOptions,
     ) -> Result<FileTable> {
-        let format = options.format.or_else(|| format_of(path));
+        let format = options.format.or_else(|| format_of(path, &options.formats));
         let format = format.filter(|it| matches!(it, FileFormat::Parquet | FileFormat::Orc));
         let format = format.ok_or_else(|| {
             let error = Error::unsupported("declared columns of files but Parquet and ORC");
@@ -170,6 +173,11 @@ fn open_files(
             FileFormat::Json => {
                 let file = json.next().ok_or_else(|| Error::internal("one JSON file per path"))?;
                 PartFile::Json(Arc::new(file))
+            }
+            FileFormat::Added(name) => {
+                let format = options.formats.get(name);
+                let format = format.ok_or_else(|| Error::internal("a format without a reader"))?;
+                PartFile::Added(format.open(open()?, &options.pool)?)
             }
         });
     }

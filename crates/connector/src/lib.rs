@@ -4,6 +4,7 @@
 //! Table (schema, statistics) ── scan(request) ──> Scan ── splits ──> queue shared by drivers
 //!                                                   └─ source() per driver: split in, batches out
 //! RowSink    batches in, a file out
+//! FormatExtension ── open(file) ──> FormatFile ── read(split) ──> FormatReader: batches
 //! Database ── begin ──> Transaction ── define, change ── commit
 //!    └─ snapshot ──> Snapshot: CatalogSnapshot (data), tables
 //! ```
@@ -16,6 +17,7 @@ mod cancel_check;
 mod change_collector;
 mod conditions;
 mod definition;
+mod file_format;
 mod foreign_key;
 mod key;
 mod key_index;
@@ -52,6 +54,9 @@ pub use database::{Access, Database, Definition, Mark, Snapshot, TableChange, Tr
 pub use definition::{
     CheckDefinition, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
     KeyDefinition, OnCommit, StoredTable, TableDefinition,
+};
+pub use file_format::{
+    FormatExtension, FormatFile, FormatReader, FormatRegistry, FormatRequest, FormatWriter,
 };
 pub use foreign_key::{ForeignKeyCheck, ForeignKeyTables, KeyHashes, ReferencedKeys};
 pub use key::{Keys, NewKeys, duplicate_key, key_hashes, without_rows};

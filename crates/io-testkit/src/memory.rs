@@ -82,7 +82,8 @@ impl MemoryFileSystem {
         let folder = folder_of(location);
         let (first, _) = files.by_location.range(folder.clone()..).next()?;
         let location = location.to_owned();
-        let entry = FileEntry { location, kind: EntryKind::Folder, size_bytes: None };
+        let entry =
+            FileEntry { location, kind: EntryKind::Folder, size_bytes: None, version: None };
         first.starts_with(&folder).then_some(entry)
     }
 }
@@ -94,7 +95,8 @@ fn folder_of(location: &str) -> String {
 
 fn file_entry(location: &str, stored: &Stored) -> FileEntry {
     let size_bytes = Some(stored.bytes.len() as u64);
-    FileEntry { location: location.to_owned(), kind: EntryKind::File, size_bytes }
+    let version = Some(stored.version.clone());
+    FileEntry { location: location.to_owned(), kind: EntryKind::File, size_bytes, version }
 }
 
 impl FileSystem for MemoryFileSystem {
@@ -171,7 +173,12 @@ impl MemoryEntries {
                     let location = format!("{}{name}", self.folder);
                     // Nothing in a folder comes behind this.
                     self.last = Some(format!("{location}/{}", char::MAX));
-                    return Some(FileEntry { location, kind: EntryKind::Folder, size_bytes: None });
+                    return Some(FileEntry {
+                        location,
+                        kind: EntryKind::Folder,
+                        size_bytes: None,
+                        version: None,
+                    });
                 }
                 (ListScope::VisibleTree, _) if rest.split('/').any(is_hidden) => {
                     self.last = Some(location.clone());

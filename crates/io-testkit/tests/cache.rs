@@ -4,11 +4,11 @@
 #![expect(clippy::single_range_in_vec_init, reason = "reads take lists of ranges")]
 
 use bytes::Bytes;
-use std::{fs, io, ops::Range, path::Path, sync::Arc, task::Poll};
+use std::{fs, io, ops::Range, path::Path, sync::Arc, task::Poll, time::Duration};
 use volley_error::ErrorKind;
 use volley_io::{
-    BlockCache, BufferPool, CachedFileSystem, FileSystem, IoRuntime, RandomAccessFile, RangeReads,
-    WriteMode, wait, wait_polling,
+    BlockCache, BufferPool, CachedFileSystem, FileEntry, FileSystem, IoRuntime, ListScope,
+    RandomAccessFile, RangeReads, Validations, Validity, WriteMode, wait, wait_polling,
 };
 use volley_io_testkit::{FaultyFileSystem, FileFaults, MemoryFileSystem, conformance};
 use volley_memory::Pool;
@@ -332,4 +332,159 @@ fn queries_take_the_memory_of_the_cache() {
     query.resize(251 << 20).unwrap();
     check(&file, &content, &[0..1 << 20]);
     assert!(cached.pool.stats().bytes <= 256 << 20);
+}
+
+impl Cached {
+    /// A file that is opened by a statement, and the answer whether it has changed.
+    fn open_unvalidated(&self) -> (Arc<dyn RandomAccessFile>, Validity) {
+        let validations = Validations::default();
+        let file = validations.run(|| {
+            // Names are looked for first.
+            assert!(wait(self.files.entry(LOCATION)).unwrap().is_some());
+            self.open()
+        });
+        (file, validations.answer().unwrap())
+    }
+
+    fn list(&self) -> Vec<FileEntry> {
+        let mut list = self.files.list("memory://bucket", ListScope::Tree);
+        let mut entries = Vec::new();
+        while let Some(entry) = wait_polling(|cx| list.poll_next(cx)).unwrap() {
+            entries.push(entry);
+        }
+        entries
+    }
+}
+
+#[test]
+fn a_statement_begins_with_what_the_cache_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let cached = Cached::new(1 << 20, Some(folder.path()), 64 << 20);
+    let content = Numbers(8).content(20_000);
+    cached.write(&content);
+    let (file, validity) = cached.open_unvalidated();
+    check(&file, &content, &[0..9000]);
+    assert_eq!(validity, Validity::Unchanged);
+    let requests = cached.requests(|| {
+        let (file, validity) = cached.open_unvalidated();
+        assert_eq!(validity, Validity::Unchanged);
+        check(&file, &content, &[100..9000]);
+    });
+    assert_eq!(requests, 1, "it asks whether the file has changed");
+    let (file, _) = cached.open_unvalidated();
+    assert_eq!(cached.requests(|| check(&file, &content, &[8000..10_000, 19_000..20_000])), 2);
+    let replaced = Numbers(9).content(25_000);
+    cached.write(&replaced);
+    let (old, validity) = cached.open_unvalidated();
+    assert_eq!((validity, old.size_bytes()), (Validity::Changed, 20_000));
+    let error = read(&old, &[12_000..13_000]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.message().starts_with("file is not the one"), "{error}");
+    // The answer has opened the new file.
+    assert_eq!(cached.requests(|| drop(cached.open())), 0);
+    let (file, validity) = cached.open_unvalidated();
+    assert_eq!((validity, file.size_bytes()), (Validity::Unchanged, 25_000));
+    check(&file, &replaced, &[0..9000, 24_000..25_000]);
+    wait(cached.store.remove(LOCATION)).unwrap();
+    assert_eq!(cached.open_unvalidated().1, Validity::Changed);
+    assert!(wait(cached.files.open(LOCATION)).is_err());
+}
+
+#[test]
+fn a_request_that_fails_is_no_answer() {
+    let cached = Cached::new(1 << 20, None, 0);
+    let content = Numbers(10).content(20_000);
+    cached.write(&content);
+    check(&cached.open(), &content, &[0..9000]);
+    cached.requests.inject(cached.requests.operations(), io::ErrorKind::PermissionDenied);
+    let (file, validity) = cached.open_unvalidated();
+    assert_eq!(validity, Validity::Changed);
+    assert!(read(&file, &[10_000..11_000]).is_err());
+}
+
+#[test]
+fn a_list_says_which_files_have_changed() {
+    let cached = Cached::new(1 << 20, None, 0);
+    let content = Numbers(11).content(20_000);
+    cached.write(&content);
+    let other = "memory://bucket/other";
+    wait(cached.store.write(other, content.clone(), WriteMode::Replace)).unwrap();
+    for location in [LOCATION, other] {
+        check(&wait(cached.files.open(location)).unwrap(), &content, &[0..9000]);
+    }
+    let statement = || {
+        let validations = Validations::default();
+        let files = validations.run(|| {
+            let entries = cached.list();
+            let open = |it: &FileEntry| wait(cached.files.open(&it.location)).unwrap();
+            entries.iter().map(open).collect::<Vec<_>>()
+        });
+        (files, validations.answer().unwrap())
+    };
+    let list_steps = 3;
+    for _ in 0..2 {
+        let requests = cached.requests(|| {
+            let (files, validity) = statement();
+            assert_eq!((files.len(), validity), (2, Validity::Unchanged));
+            files.iter().for_each(|it| check(it, &content, &[0..9000]));
+        });
+        assert_eq!(requests, list_steps, "no file is asked for");
+    }
+    let replaced = Numbers(12).content(20_000);
+    cached.write(&replaced);
+    assert_eq!(statement().1, Validity::Changed);
+    // The statement that begins anew asks for all.
+    assert_eq!(cached.list().len(), 2);
+    check(&cached.open(), &replaced, &[0..9000]);
+    assert_eq!(statement().1, Validity::Unchanged);
+    wait(cached.store.remove(other)).unwrap();
+    assert_eq!(statement().1, Validity::Changed);
+    wait(cached.store.write(other, content.clone(), WriteMode::Replace)).unwrap();
+    cached.list();
+    wait(cached.store.write("memory://bucket/third", content.clone(), WriteMode::Replace)).unwrap();
+    assert_eq!(statement().1, Validity::Changed);
+}
+
+#[test]
+fn within_the_interval_nothing_is_asked() {
+    let cached = Cached::new(1 << 20, None, 0);
+    let content = Numbers(13).content(20_000);
+    cached.write(&content);
+    cached.cache.set_validation_interval(Duration::from_secs(3600));
+    assert_eq!(cached.list().len(), 1);
+    check(&cached.open(), &content, &[0..9000]);
+    let requests = cached.requests(|| {
+        assert_eq!(cached.list().len(), 1);
+        assert!(wait(cached.files.entry(LOCATION)).unwrap().is_some());
+        check(&cached.open(), &content, &[0..9000]);
+    });
+    assert_eq!(requests, 0);
+    // A file that another process replaces is as it was, as far as the cache has it.
+    let replaced = Numbers(14).content(20_000);
+    cached.write(&replaced);
+    let file = cached.open();
+    check(&file, &content, &[0..9000]);
+    assert!(read(&file, &[9000..9500]).is_err());
+    // That read has told that there is another one.
+    check(&cached.open(), &replaced, &[0..9500]);
+    // What this process writes is seen at once.
+    for writes_whole in [true, false] {
+        let written = Numbers(15 + u64::from(writes_whole)).content(20_000);
+        if writes_whole {
+            wait(cached.files.write(LOCATION, written.clone(), WriteMode::Replace)).unwrap();
+        } else {
+            let mut writer = wait(cached.files.create(LOCATION, WriteMode::Replace)).unwrap();
+            // An opening in between sees the old file.
+            cached.open();
+            io::Write::write_all(&mut writer, &written).unwrap();
+            wait(writer.commit()).unwrap();
+        }
+        check(&cached.open(), &written, &[0..9000]);
+    }
+    wait(cached.files.write("memory://bucket/new", content, WriteMode::Replace)).unwrap();
+    assert_eq!(cached.list().len(), 2);
+    wait(cached.files.remove("memory://bucket/new")).unwrap();
+    assert_eq!(cached.list().len(), 1);
+    cached.cache.set_validation_interval(Duration::ZERO);
+    assert_eq!(cached.requests(|| drop(cached.open())), 1);
 }

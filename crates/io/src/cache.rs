@@ -8,7 +8,8 @@
 //! A block is a range of bytes of one version of a file; blocks of one file do not overlap in
 //! memory. A file whose version is not known is not cached. The version is asked for each time a
 //! file is opened, so that a statement reads the bytes of one version, and what one version has
-//! does not change: blocks need no other validation.
+//! does not change: blocks need no other validation. A statement may begin while it is asked for
+//! ([`Validations`]), and an interval may be set within which it is not asked for again.
 //!
 //! Memory is that of a pool, which releases it before any query has to ([`Reclaimable`]); blocks
 //! are replaced by the clock algorithm, in which a block that was read again gets a second chance.
@@ -19,11 +20,15 @@ mod blocks;
 mod disk;
 mod file;
 mod file_system;
+mod listings;
 mod loads;
 mod memory;
 mod record;
+mod validation;
+mod writer;
 
 pub use file_system::CachedFileSystem;
+pub use validation::{Validations, Validity};
 
 use crate::{FileVersion, IoRuntime};
 use bytes::Bytes;
@@ -39,6 +44,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 use volley_error::Result;
 use volley_memory::{Pool, Reclaimable};
@@ -56,6 +62,7 @@ struct Shared {
     /// Bytes of reads ahead that are under way.
     ahead_bytes: AtomicU64,
     disk_bytes_max: AtomicU64,
+    validation_interval: Mutex<Duration>,
 }
 
 /// How many bytes the files of a [`BlockCache`] on disk may have unless that is set.
@@ -119,6 +126,7 @@ impl BlockCache {
             counts: Counts::default(),
             ahead_bytes: AtomicU64::new(0),
             disk_bytes_max: AtomicU64::new(CACHE_DISK_BYTES_DEFAULT),
+            validation_interval: Mutex::default(),
         }))
     }
 
@@ -149,6 +157,19 @@ impl BlockCache {
     /// How many bytes files on disk may have.
     pub fn disk_bytes_max(&self) -> u64 {
         self.0.disk_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Changes how long a file that the cache knows, and a list of a folder, are taken to be as the
+    /// file system last said; 0, the default, asks for each statement. What this process writes is
+    /// always seen. A file that another process replaced within the interval is read as it was as
+    /// far as the cache has it; a read of other bytes is an error.
+    pub fn set_validation_interval(&self, interval: Duration) {
+        *self.0.validation_interval.lock().unwrap_or_else(PoisonError::into_inner) = interval;
+    }
+
+    /// How long the file system's last answers are taken to be true.
+    pub fn validation_interval(&self) -> Duration {
+        *self.0.validation_interval.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folder that blocks are kept in.

@@ -142,7 +142,12 @@ impl Shared {
         let location = location.to_owned();
         if let Some(size_bytes) = self.probed_bytes(&location) {
             let size_bytes = Some(size_bytes);
-            return Ok(Some(FileEntry { location, kind: EntryKind::File, size_bytes }));
+            return Ok(Some(FileEntry {
+                location,
+                kind: EntryKind::File,
+                size_bytes,
+                version: None,
+            }));
         }
         if !address.is_folder(&location) {
             match self.open(&location, None).await {
@@ -151,7 +156,12 @@ impl Shared {
                     let opened = (Instant::now(), file);
                     let mut probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
                     probed.insert(location.clone(), opened);
-                    return Ok(Some(FileEntry { location, kind: EntryKind::File, size_bytes }));
+                    return Ok(Some(FileEntry {
+                        location,
+                        kind: EntryKind::File,
+                        size_bytes,
+                        version: None,
+                    }));
                 }
                 Err(error) if !is_missing(&error) => return Err(error),
                 Err(_) if store.kind == StoreKind::Http => return Ok(None),
@@ -160,7 +170,8 @@ impl Shared {
         }
         let has_files = list::has_files(&store, &address.key).await;
         let has_files = has_files.map_err(|it| store_error(&location, &it))?;
-        let folder = FileEntry { location, kind: EntryKind::Folder, size_bytes: None };
+        let folder =
+            FileEntry { location, kind: EntryKind::Folder, size_bytes: None, version: None };
         Ok(has_files.then_some(folder))
     }
 }

@@ -63,7 +63,7 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 }
 
 /// Which entries of a folder a list has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListScope {
     /// The files and folders in it.
     Children,
@@ -89,6 +89,9 @@ pub struct FileEntry {
     pub kind: EntryKind,
     /// The size of a file, if the file system tells it without another request.
     pub size_bytes: Option<u64>,
+    /// The version of a file, if the file system tells it without another request: that which
+    /// [`RandomAccessFile::version`] has when the file is opened.
+    pub version: Option<FileVersion>,
 }
 
 /// What is at a location.

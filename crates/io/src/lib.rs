@@ -34,7 +34,8 @@ mod secret;
 pub use access::{AccessGate, widening};
 pub use buffers::{BufferPool, PooledBuffer};
 pub use cache::{
-    BlockCache, CACHE_DISK_BYTES_DEFAULT, CacheCounts, CachedFileStats, CachedFileSystem, KnownFile,
+    BlockCache, CACHE_DISK_BYTES_DEFAULT, CacheCounts, CachedFileStats, CachedFileSystem,
+    KnownFile, Validations, Validity,
 };
 #[cfg(feature = "cloud")]
 pub use cloud::{CloudEnvironment, CloudFileSystem};

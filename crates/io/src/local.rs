@@ -109,7 +109,7 @@ fn entry(location: &str) -> Result<Option<FileEntry>> {
     };
     let kind = if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File };
     let size_bytes = (kind == EntryKind::File).then_some(metadata.len());
-    Ok(Some(FileEntry { location: location.to_owned(), kind, size_bytes }))
+    Ok(Some(FileEntry { location: location.to_owned(), kind, size_bytes, version: None }))
 }
 
 /// Whether an error means that nothing is there: a name, or a folder on the way to it, is missing,

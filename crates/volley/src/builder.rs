@@ -3,11 +3,13 @@
 use crate::{
     Session, Settings,
     attach::{Openers, openers},
-    session::SessionParts,
+    session::{PageFormats, SessionParts},
 };
 use std::{collections::BTreeMap, sync::Arc};
+use volley_arrow_file::ArrowFormat;
 use volley_connector::{
-    Database, DatabaseSource, SinkFactory, SinkRegistry, Table, TableCall, TableFunction,
+    Database, DatabaseSource, FormatExtension, FormatRegistry, SinkFactory, SinkRegistry, Table,
+    TableCall, TableFunction,
 };
 use volley_error::{Error, Result};
 use volley_exec::{Lowering, LoweringRegistry, PipelineBuilder};
@@ -16,6 +18,7 @@ use volley_io::{FileSystem, FileSystems, IoRuntime};
 use volley_plan::{CustomNode, CustomNodes, CustomPlanNode};
 use volley_schedule::Platform;
 use volley_types::custom::{CustomType, MakeType};
+use volley_wire::PageFormat;
 
 /// Collects what a session knows beside the tables: functions, types, operators.
 ///
@@ -47,6 +50,8 @@ pub struct SessionBuilder {
     files: FileSystems,
     openers: Openers,
     sinks: SinkRegistry,
+    formats: FormatRegistry,
+    page_formats: PageFormats,
     platform: Option<Arc<dyn Platform>>,
     error: Option<Error>,
 }
@@ -66,6 +71,8 @@ impl Default for SessionBuilder {
             files: FileSystems::default(),
             openers: openers(),
             sinks: SinkRegistry::default(),
+            formats: FormatRegistry::default(),
+            page_formats: PageFormats::new(),
             platform: None,
             error: None,
         }
@@ -196,6 +203,26 @@ impl SessionBuilder {
         self
     }
 
+    /// Adds a format of files: for files whose names end as it says, for
+    /// `COPY ... (FORMAT name)`, and for the function `read_name`. The crate `examples/format` has
+    /// one.
+    pub fn add_file_format(mut self, format: Arc<dyn FormatExtension>) -> SessionBuilder {
+        let added = self.formats.add(format);
+        self.keep(added);
+        self
+    }
+
+    /// Adds a format of the bytes that cross between tasks, for `SET exchange_pages = 'name'`.
+    pub fn add_page_format(mut self, format: Arc<dyn PageFormat>) -> SessionBuilder {
+        let name = format.name();
+        let is_taken = ["batches", "bytes", "arrow"].contains(&name);
+        if is_taken || self.page_formats.insert(name, format).is_some() {
+            let message = format!("there is already a format of pages called {name}");
+            self.keep(Err(Error::invalid_value(message)));
+        }
+        self
+    }
+
     /// Adds where files are whose locations begin with `scheme://`. For a file system that waits
     /// for a network, [`SessionBuilder::io_runtime`] has threads.
     pub fn add_file_system(
@@ -239,7 +266,8 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// The first thing that was wrong; when the threads cannot be started.
-    pub fn build(self) -> Result<Session> {
+    pub fn build(mut self) -> Result<Session> {
+        self = self.add_file_format(Arc::new(ArrowFormat));
         #[cfg(feature = "cloud")]
         let files = self.files.with_cloud(environment()).with_cache();
         #[cfg(not(feature = "cloud"))]
@@ -255,6 +283,8 @@ impl SessionBuilder {
                 table_functions: self.table_functions,
                 openers: self.openers,
                 sinks: self.sinks,
+                formats: self.formats,
+                page_formats: self.page_formats,
                 platform: self.platform,
             }),
         }

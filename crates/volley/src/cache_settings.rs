@@ -1,7 +1,7 @@
 //! The settings of the cache of remote files, which all sessions of an engine share.
 
-use crate::Session;
-use std::path::Path;
+use crate::{Session, settings::duration};
+use std::{path::Path, time::Duration};
 use volley_error::{Error, Result};
 use volley_io::{BlockCache, CachedFileStats};
 use volley_memory::{Pool, format_bytes, parse_bytes};
@@ -10,8 +10,11 @@ use volley_memory::{Pool, format_bytes, parse_bytes};
 const MEMORY_SHARE: usize = 4;
 const MEMORY_MAX: usize = 16 << 30;
 
+/// The interval of validations that stands for none: 100 years.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// A setting of the cache: its names, and what it is for. The first name is shown.
-const SETTINGS: [(CacheSetting, &[&str], &str); 4] = [
+const SETTINGS: [(CacheSetting, &[&str], &str); 6] = [
     (
         CacheSetting::Directory,
         &["cache_directory"],
@@ -28,6 +31,16 @@ const SETTINGS: [(CacheSetting, &[&str], &str); 4] = [
         &["enable_external_file_cache"],
         "whether blocks of remote files are kept in memory",
     ),
+    (
+        CacheSetting::ValidationInterval,
+        &["cache_validation_interval"],
+        "how long cached remote files and lists are taken as current without asking; 0: never",
+    ),
+    (
+        CacheSetting::IsMetadataCached,
+        &["enable_http_metadata_cache"],
+        "whether cached remote files and lists are taken as current for all time",
+    ),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +49,8 @@ enum CacheSetting {
     DiskSize,
     MemorySize,
     IsEnabled,
+    ValidationInterval,
+    IsMetadataCached,
 }
 
 /// Gives the cache memory of an engine's pool.
@@ -68,16 +83,28 @@ fn change(session: &Session, setting: CacheSetting, text: &str) -> Result<()> {
         }
         CacheSetting::DiskSize => cache.set_disk_bytes(parse_bytes(text)? as u64),
         CacheSetting::MemorySize => cache.set_memory_bytes(parse_bytes(text)? as u64),
-        CacheSetting::IsEnabled => match text.to_ascii_lowercase().as_str() {
-            "true" | "on" | "1" => cache.set_memory_bytes(default_memory(pool)),
-            "false" | "off" | "0" => cache.set_memory_bytes(0),
-            _ => {
-                let message = format!("enable_external_file_cache must be true or false: '{text}'");
-                return Err(Error::invalid_value(message));
-            }
+        CacheSetting::IsEnabled => match is_on("enable_external_file_cache", text)? {
+            true => cache.set_memory_bytes(default_memory(pool)),
+            false => cache.set_memory_bytes(0),
         },
+        CacheSetting::ValidationInterval => {
+            let interval = duration::parse("cache_validation_interval", text)?;
+            cache.set_validation_interval(interval.unwrap_or_default());
+        }
+        CacheSetting::IsMetadataCached => {
+            let is_cached = is_on("enable_http_metadata_cache", text)?;
+            cache.set_validation_interval(if is_cached { FOREVER } else { Duration::ZERO });
+        }
     }
     Ok(())
+}
+
+fn is_on(name: &str, text: &str) -> Result<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Error::invalid_value(format!("{name} must be true or false: '{text}'"))),
+    }
 }
 
 /// Gives a setting of the cache its default; `None` if it is another setting.
@@ -92,6 +119,10 @@ pub(crate) fn reset(session: &Session, name: &str) -> Option<Result<()>> {
         }
         CacheSetting::MemorySize | CacheSetting::IsEnabled => {
             cache.set_memory_bytes(default_memory(&session.pool));
+            Ok(())
+        }
+        CacheSetting::ValidationInterval | CacheSetting::IsMetadataCached => {
+            cache.set_validation_interval(Duration::ZERO);
             Ok(())
         }
     })
@@ -119,6 +150,10 @@ fn value(cache: &BlockCache, setting: CacheSetting) -> String {
         CacheSetting::DiskSize => format_bytes(cache.disk_bytes_max() as usize),
         CacheSetting::MemorySize => format_bytes(cache.memory_bytes_max() as usize),
         CacheSetting::IsEnabled => (cache.memory_bytes_max() > 0).to_string(),
+        CacheSetting::ValidationInterval => {
+            duration::text(Some(cache.validation_interval()).filter(|it| !it.is_zero()))
+        }
+        CacheSetting::IsMetadataCached => (cache.validation_interval() >= FOREVER).to_string(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, fmt, sync::Arc};
 use volley_catalog::{Host, StatementCatalog};
-use volley_connector::{Table, TableArguments, TableCall, TableFunction};
+use volley_connector::{FormatRegistry, Table, TableArguments, TableCall, TableFunction};
 use volley_connector_hive::{FileFormat, FileOptions, FileTable};
 use volley_error::{Error, Result};
 use volley_function::Registry;
@@ -17,8 +17,8 @@ use volley_memory::Pool;
 use volley_sql::MacroDefinition;
 use volley_types::Type;
 
-/// Functions in FROM, by lower-case name, the registry that they make plans with, where files are,
-/// what tables are charged to until a query reads
+/// Functions in FROM, by lower-case name, the registry that they make plans with, where files are and
+/// which formats were added, what tables are charged to until a query reads
 /// them, and the state of the session.
 #[derive(Clone)]
 pub(crate) struct SessionHost {
@@ -26,13 +26,15 @@ pub(crate) struct SessionHost {
     pub(crate) session: Arc<SessionState>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) files: FileSystems,
+    pub(crate) formats: FormatRegistry,
     pub(crate) pool: Pool,
 }
 
 impl Host for SessionHost {
     fn file(&self, path: &str, format: Option<&str>) -> Result<Arc<dyn Table>> {
-        let format = format.map(FileFormat::of_name).transpose()?;
-        let options = FileOptions { format, ..file_options(&self.files, &self.pool) };
+        let format = format.map(|it| FileFormat::of_name(it, &self.formats)).transpose()?;
+        let options =
+            FileOptions { format, ..file_options(&self.files, &self.formats, &self.pool) };
         Ok(Arc::new(FileTable::open(path, &options)?))
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn copy_from(
             let message = format!("COPY option {name} does not go with {}", copy.format);
             return Err(Error::invalid_query(message).hint("it is for CSV"));
         }
-        FileFormat::of_name(&copy.format)?;
+        FileFormat::of_name(&copy.format, &session.host.formats)?;
         return write(session, copy.write, turn, cx);
     };
     let table: Arc<dyn Table> = Arc::new(TextTable {

@@ -1,9 +1,11 @@
 //! Runs a plan as several tasks (`SET tasks`).
 
-use crate::{Session, Settings, planning::PlannedTables, settings::ExchangePages};
+use crate::{
+    Session, Settings, planning::PlannedTables, session::PageFormats, settings::ExchangePages,
+};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use volley_connector::TableProvider;
-use volley_error::{ErrorKind, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_exec::{TaskConfig, TaskTimeline};
 use volley_memory::format_bytes;
 use volley_operators::PageEncoding;
@@ -44,10 +46,11 @@ pub(crate) fn config(
     plan: DistributedPlan,
     task: TaskConfig,
     settings: &Settings,
-) -> DistributedConfig {
+    added: &PageFormats,
+) -> Result<DistributedConfig> {
     // All tasks of a fragment together have as many drivers as one task has.
     let drivers = task.drivers.div_ceil(settings.tasks.max(1));
-    DistributedConfig {
+    Ok(DistributedConfig {
         plan: Arc::new(plan),
         task: TaskConfig { drivers, ..task },
         tasks: settings.tasks,
@@ -55,9 +58,15 @@ pub(crate) fn config(
             ExchangePages::Batches => PageEncoding::Batches,
             ExchangePages::Bytes => PageEncoding::Bytes(Arc::new(NativeFormat::Plain)),
             ExchangePages::Arrow => PageEncoding::Bytes(Arc::new(ArrowFormat)),
+            ExchangePages::Added(name) => {
+                let format = added.get(name).cloned();
+                PageEncoding::Bytes(format.ok_or_else(|| {
+                    Error::invalid_value(format!("there is no format of pages called {name}"))
+                })?)
+            }
         },
         page_bytes: settings.exchange_page_bytes,
-    }
+    })
 }
 
 /// What the other processes of the platform need to run a query; `None` if they cannot, since a

@@ -107,9 +107,11 @@ pub use volley_exec::{
 /// What functions and aggregates are written against.
 pub use volley_function as function;
 pub use volley_function::Registry;
+/// What file systems are written against.
+pub use volley_io as io;
 pub use volley_io::AccessGate;
 pub use volley_memory::{
-    ArbitrationPolicy, CancellationToken, Candidate, LargestFirst, format_bytes,
+    ArbitrationPolicy, CancellationToken, Candidate, LargestFirst, Pool, Reservation, format_bytes,
     note_failed_allocation, parse_bytes,
 };
 pub use volley_plan::{CustomNode, CustomPlanNode, PlanBuilder, PlanNode};
@@ -121,4 +123,6 @@ pub use volley_sql::{ParsedStatement, parse, split};
 /// What operators keep rows in.
 pub use volley_state as state;
 pub use volley_types::{Field, Schema, Type, Value, Zone, custom, row_field_name, text::TypeNames};
-pub use volley_vector::{Batch, Decoded, PlainJson, Rows, Vector, arrow};
+pub use volley_vector::{Batch, Buffer, Decoded, PlainJson, Rows, Vector, arrow};
+/// What formats of pages between tasks are written against.
+pub use volley_wire as wire;

@@ -7,7 +7,9 @@ use crate::{
     session_state::SessionState,
 };
 use std::{collections::BTreeMap, sync::Arc};
-use volley_connector::{Table, TableArgument, TableCall, TableFunction, TableOption};
+use volley_connector::{
+    FormatRegistry, Table, TableArgument, TableCall, TableFunction, TableOption,
+};
 use volley_connector_hive::{FileFormat, FileOptions, FileTable, Listing, list_footers};
 use volley_error::{Error, Result};
 use volley_io::FileSystems;
@@ -46,9 +48,13 @@ const FILE_OPTIONS: [&str; 5] =
 const REJECT_OPTIONS: [&str; 2] = ["store_rejects", "rejects_limit"];
 
 /// Those of files that are in `files` and charged to `pool`.
-pub(crate) fn file_options(files: &FileSystems, pool: &Pool) -> FileOptions {
-    let csv = found_csv_options();
-    FileOptions { csv, files: files.clone(), pool: pool.clone(), ..FileOptions::default() }
+pub(crate) fn file_options(
+    files: &FileSystems,
+    formats: &FormatRegistry,
+    pool: &Pool,
+) -> FileOptions {
+    let (files, formats, pool) = (files.clone(), formats.clone(), pool.clone());
+    FileOptions { csv: found_csv_options(), files, formats, pool, ..FileOptions::default() }
 }
 
 /// Those of CSV files about which nothing is said.
@@ -61,14 +67,17 @@ pub(crate) fn found_csv_options() -> CsvReadOptions {
 pub(crate) fn add_readers(
     functions: &mut BTreeMap<String, TableFunction>,
     files: &FileSystems,
+    formats: &FormatRegistry,
     pool: &Pool,
     state: &Arc<SessionState>,
 ) {
-    for (name, format) in READERS {
-        let options = FileOptions { format: Some(format), ..file_options(files, pool) };
+    let own = READERS.iter().map(|(name, format)| (name.to_string(), *format));
+    let added = formats.names().map(|it| (format!("read_{it}"), FileFormat::Added(it)));
+    for (name, format) in own.chain(added) {
+        let options = FileOptions { format: Some(format), ..file_options(files, formats, pool) };
         let state = Arc::clone(state);
         let read = move |call: &TableCall<'_>| read_files(call, format, options.clone(), &state);
-        functions.entry(name.to_owned()).or_insert_with(|| Arc::new(read));
+        functions.entry(name).or_insert_with(|| Arc::new(read));
     }
     for (name, listing) in LISTINGS {
         let (files, pool) = (files.clone(), pool.clone());
@@ -115,6 +124,11 @@ fn read_files(
         FileFormat::Parquet => {
             for option in of_format {
                 set_parquet_option(&mut options, option)?;
+            }
+        }
+        FileFormat::Added(_) => {
+            if let Some(option) = of_format.first() {
+                return Err(unknown_option(option, FILE_OPTIONS.into_iter()));
             }
         }
         FileFormat::Orc => {

@@ -12,6 +12,7 @@ use crate::{
     profiles::Profiles,
     readers::{add_readers, file_options},
     session_state::SessionState,
+    settings::ExchangePages,
     sniff_csv::add_sniff_csv,
     statement,
 };
@@ -28,7 +29,8 @@ use volley_catalog::{
     Databases, NewTable, Object, Replaces, SessionCatalog, StatementCatalog, TEMPORARY,
 };
 use volley_connector::{
-    PlanTable, RowChanges, SinkFactory, SinkRegistry, Table, TableDefinition, TableFunction,
+    FormatRegistry, PlanTable, RowChanges, SinkFactory, SinkRegistry, Table, TableDefinition,
+    TableFunction,
 };
 use volley_connector_hive::{FileFormat, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryDatabase;
@@ -42,6 +44,7 @@ use volley_schedule::Platform;
 use volley_sql::ParsedStatement;
 use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
+use volley_wire::PageFormat;
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
 ///
@@ -86,6 +89,7 @@ pub struct Session {
     pub(crate) openers: Arc<Openers>,
     /// What COPY writes to.
     pub(crate) sinks: Arc<SinkRegistry>,
+    pub(crate) page_formats: Arc<PageFormats>,
     pub(crate) lowerings: Arc<LoweringRegistry>,
     pub(crate) custom_nodes: Arc<CustomNodes>,
     pub(crate) pool: Pool,
@@ -110,6 +114,9 @@ pub struct Session {
     pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
+/// Formats of pages between tasks that were added, by name.
+pub(crate) type PageFormats = BTreeMap<&'static str, Arc<dyn PageFormat>>;
+
 /// What a builder collected for a session.
 pub(crate) struct SessionParts {
     pub(crate) settings: Settings,
@@ -120,6 +127,8 @@ pub(crate) struct SessionParts {
     pub(crate) table_functions: BTreeMap<String, TableFunction>,
     pub(crate) openers: Openers,
     pub(crate) sinks: SinkRegistry,
+    pub(crate) formats: FormatRegistry,
+    pub(crate) page_formats: PageFormats,
     pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
@@ -153,15 +162,18 @@ impl Session {
             parts;
         let platform = parts.platform;
         let (mut table_functions, mut sinks) = (parts.table_functions, parts.sinks);
-        let files_sink: Arc<dyn SinkFactory> = Arc::new(FileSinkFactory { files: files.clone() });
-        for (name, _) in FileFormat::SINKS {
+        let formats = parts.formats;
+        let files_sink: Arc<dyn SinkFactory> =
+            Arc::new(FileSinkFactory { files: files.clone(), formats: formats.clone() });
+        let own = FileFormat::SINKS.iter().map(|it| it.0);
+        for name in own.chain(formats.names()) {
             sinks.add(name, Arc::clone(&files_sink))?;
         }
         let pool = Pool::root("process", settings.memory_limit_bytes);
         cache_settings::begin(files.cache(), &pool);
         let tables = pool.child("tables");
         let state = Arc::new(SessionState::new(settings.clone()));
-        add_readers(&mut table_functions, &files, &tables, &state);
+        add_readers(&mut table_functions, &files, &formats, &tables, &state);
         add_file_contents(&mut table_functions, &files, &tables);
         add_sniff_csv(&mut table_functions, &files, &tables);
         let registry = Arc::new(registry);
@@ -173,6 +185,7 @@ impl Session {
             session: Arc::clone(&state),
             registry: Arc::clone(&registry),
             files: files.clone(),
+            formats,
             pool: tables,
         };
         Ok(Session {
@@ -181,6 +194,7 @@ impl Session {
             registry,
             openers: Arc::new(openers),
             sinks: Arc::new(sinks),
+            page_formats: Arc::new(parts.page_formats),
             lowerings: Arc::new(lowerings),
             custom_nodes: Arc::new(custom_nodes),
             pool,
@@ -226,6 +240,7 @@ impl Session {
             registry: Arc::clone(&self.registry),
             openers: Arc::clone(&self.openers),
             sinks: Arc::clone(&self.sinks),
+            page_formats: Arc::clone(&self.page_formats),
             lowerings: Arc::clone(&self.lowerings),
             custom_nodes: Arc::clone(&self.custom_nodes),
             pool: self.pool.clone(),
@@ -431,7 +446,7 @@ impl Session {
     ///
     /// I/O, corruption, an unknown format.
     pub fn register_files(&self, name: &str, path: &str) -> Result<()> {
-        let options = file_options(&self.files, &self.pool.child("tables"));
+        let options = file_options(&self.files, &self.host.formats, &self.pool.child("tables"));
         self.register_table(name, Arc::new(FileTable::open(path, &options)?))
     }
 
@@ -606,6 +621,15 @@ impl Session {
         }
         if let Some(changed) = cache_settings::set(self, name, value) {
             return changed;
+        }
+        if name.eq_ignore_ascii_case("exchange_pages")
+            && let Some((added, _)) = self.page_formats.get_key_value(&*value.to_lowercase())
+        {
+            let added = ExchangePages::Added(added);
+            return self.change_settings(|it| {
+                it.exchange_pages = added;
+                Ok(())
+            });
         }
         if name.eq_ignore_ascii_case("spill_directory") {
             gate.check(value.trim())?;

@@ -1,6 +1,6 @@
 //! Settings: what SET changes and SHOW shows.
 
-mod duration;
+pub(crate) mod duration;
 
 use crate::memory::default_limit_bytes;
 use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time::Duration};
@@ -40,6 +40,8 @@ pub enum ExchangePages {
     Bytes,
     /// As bytes in Arrow's format.
     Arrow,
+    /// As bytes in the format of this name that was added to the engine.
+    Added(&'static str),
 }
 
 /// The settings of a session.
@@ -198,6 +200,7 @@ const SETTINGS: [Setting; 23] = [
             ExchangePages::Batches => "batches".to_owned(),
             ExchangePages::Bytes => "bytes".to_owned(),
             ExchangePages::Arrow => "arrow".to_owned(),
+            ExchangePages::Added(name) => name.to_owned(),
         },
         set: |it, text| {
             let _: () = it.exchange_pages = exchange_pages(text)?;

@@ -63,7 +63,10 @@ impl Session {
         };
         let config = self.task_config(planned.clone(), TaskPorts::default())?;
         let executor = self.executor();
-        DistributedQuery::start(&distribution::config(plan, config, settings), &executor)
+        DistributedQuery::start(
+            &distribution::config(plan, config, settings, &self.page_formats)?,
+            &executor,
+        )
     }
 
     /// Starts the fragments of a plan in the processes of a platform; `None` if they cannot run it.
@@ -103,7 +106,7 @@ impl Session {
         processes: Arc<dyn Processes>,
     ) -> Result<PartialQuery> {
         let spec = QuerySpec::from_bytes(spec, &self.registry, &self.custom_nodes)?;
-        let options = file_options(&self.files, &self.pool.child("tables"));
+        let options = file_options(&self.files, &self.host.formats, &self.pool.child("tables"));
         let mut tables = PlannedTables::default();
         for (handle, definition) in &spec.tables {
             if handle.connector != CONNECTOR {

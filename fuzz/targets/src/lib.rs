@@ -3,6 +3,7 @@
 //! ```text
 //! parquet   a file: all of its columns are read, with filters and without
 //! orc       likewise
+//! arrow_file likewise
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
@@ -21,6 +22,7 @@
 //! `fuzz/run` runs them under libFuzzer; the test of this crate runs them over the files of
 //! `fuzz/corpus` and `fuzz/crashes`.
 
+mod arrow_file;
 mod batch;
 mod cast;
 mod codec;
@@ -32,6 +34,7 @@ mod presto;
 mod query;
 mod text;
 
+pub use arrow_file::arrow_file;
 pub use batch::{native_page, page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
@@ -58,7 +61,8 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 17] = [
+    ("arrow_file", arrow_file),
     ("parquet", parquet),
     ("spill", spill),
     ("native_page", native_page),

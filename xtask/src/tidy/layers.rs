@@ -33,6 +33,7 @@ const CRATES: &[(&str, char)] = &[
     ("parquet", LEAF),
     ("orc", LEAF),
     ("text", LEAF),
+    ("arrow-file", LEAF),
     ("connector-hive", LEAF),
     ("connector-memory", LEAF),
     ("storage", LEAF),
@@ -88,6 +89,7 @@ const FORBIDDEN: &[(&str, &str, &str)] = &[
 /// The crates of ours that each example uses.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("examples/extension", &["volley"]),
+    ("examples/format", &["volley"]),
     ("examples/join", &["volley", "plan"]),
     (
         "examples/state",

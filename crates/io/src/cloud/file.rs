@@ -98,12 +98,8 @@ impl RemoteFile {
         if tail_bytes as u64 != meta.size.min(TAIL_BYTES) && tail_bytes > 0 {
             return Err(ended_early(&location));
         }
-        // A weak tag does not say that bytes are equal, and cannot be a condition of a read.
-        let e_tag = meta.e_tag.filter(|it| !it.starts_with("W/"));
-        let version = e_tag.as_deref().map(FileVersion::new).or_else(|| {
-            let changed_at = meta.last_modified.timestamp_micros();
-            (changed_at != 0).then(|| FileVersion::new(&format!("{changed_at}-{}", meta.size)))
-        });
+        let version = version_of(&meta);
+        let e_tag = meta.e_tag.filter(|it| is_strong(it));
         let file = Arc::new(RemoteFile {
             shown: without_query(&location).to_owned(),
             location,
@@ -194,6 +190,20 @@ impl RemoteFile {
         self.store.throttle.finished(first_byte, start.elapsed() - first_byte, len as u64);
         Ok(Some(buffer.freeze()))
     }
+}
+
+/// What tells an object from others: its entity tag, or its time and size.
+pub(super) fn version_of(meta: &ObjectMeta) -> Option<FileVersion> {
+    let e_tag = meta.e_tag.as_deref().filter(|it| is_strong(it));
+    e_tag.map(FileVersion::new).or_else(|| {
+        let changed_at = meta.last_modified.timestamp_micros();
+        (changed_at != 0).then(|| FileVersion::new(&format!("{changed_at}-{}", meta.size)))
+    })
+}
+
+/// A weak tag does not say that bytes are equal, and cannot be a condition of a read.
+fn is_strong(e_tag: &str) -> bool {
+    !e_tag.starts_with("W/")
 }
 
 struct Opened {

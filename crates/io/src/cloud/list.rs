@@ -3,6 +3,7 @@
 use super::{
     address::{Address, StoreAddress},
     error::store_error,
+    file::version_of,
     stores::Store,
 };
 use crate::{EntryKind, EntryStream, FileEntry, IoRuntime, ListScope, Pending, is_hidden};
@@ -84,6 +85,7 @@ impl List {
             location: self.address.store.location(it),
             kind: EntryKind::Folder,
             size_bytes: None,
+            version: None,
         });
         let own = &self.address.key;
         let files = listed.objects.iter().filter(|it| it.location != *own);
@@ -138,5 +140,6 @@ fn file_entry(store: &StoreAddress, object: &ObjectMeta) -> FileEntry {
         location: store.location(&object.location),
         kind: EntryKind::File,
         size_bytes: Some(object.size),
+        version: version_of(object),
     }
 }

@@ -45,7 +45,9 @@ impl LocalEntries {
                 EntryKind::Folder if self.scope != ListScope::Children => {
                     self.folders.push(location);
                 }
-                kind => return Ok(Some(FileEntry { location, kind, size_bytes: None })),
+                kind => {
+                    return Ok(Some(FileEntry { location, kind, size_bytes: None, version: None }));
+                }
             }
         }
     }

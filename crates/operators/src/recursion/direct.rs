@@ -35,7 +35,8 @@ pub(crate) struct DirectRun {
 }
 
 impl DirectStep {
-    /// The step of a recursion, if it is of this form. Rows of UNION are looked up by writers.
+    /// The step of a recursion, if it is of this form. Rows of UNION are looked up by writers, and
+    /// rows with keys replace others.
     pub fn of(node: &RecursiveUnionNode) -> Option<DirectStep> {
         let PlanNode::Project(project) = &*node.step else { return None };
         let (predicate, input) = match &*project.input {
@@ -44,7 +45,8 @@ impl DirectStep {
         };
         let reads_last = matches!(input, PlanNode::WorkingTable(it) if it.id == node.id);
         let exprs = project.exprs.clone();
-        (reads_last && !node.distinct).then_some(DirectStep { predicate, exprs })
+        let keeps_all = !node.distinct && node.keys.is_empty();
+        (reads_last && keeps_all).then_some(DirectStep { predicate, exprs })
     }
 
     /// Compiles it.

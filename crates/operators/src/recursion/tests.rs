@@ -150,6 +150,8 @@ fn count(tables: &TestTables, end: i64, counting: Counting) -> PlanBuilder {
         step: step.build().unwrap(),
         kept: Vec::new(),
         distinct: false,
+        keys: Vec::new(),
+        reads_all: false,
     };
     PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::RecursiveUnion(node)))
 }

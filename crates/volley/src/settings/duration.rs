@@ -8,7 +8,7 @@ const UNITS: [(&str, u128); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// The time that `text` says, a whole number of milliseconds; `None` for none: 0.
-pub(super) fn parse(name: &str, text: &str) -> Result<Option<Duration>> {
+pub(crate) fn parse(name: &str, text: &str) -> Result<Option<Duration>> {
     let wrong = || {
         Error::invalid_value(format!("{name} must be a length of time: '{text}'"))
             .hint("write a number and ms, s, min, h or d, such as '30s'; 0 for none")
@@ -26,7 +26,7 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Option<Duration>> {
 }
 
 /// The time in the largest unit of which it is a whole number.
-pub(super) fn text(time: Option<Duration>) -> String {
+pub(crate) fn text(time: Option<Duration>) -> String {
     let Some(time) = time else { return "0".to_owned() };
     let millis = time.as_millis();
     let unit = UNITS.iter().find(|it| millis % it.1 == 0).unwrap_or(&("ms", 1));

@@ -81,3 +81,47 @@ fn a_table_is_read_ahead_into_a_folder_that_outlives_the_engine() {
     let requests = second.requests(sum, lengths);
     assert!(requests <= 2, "{requests} requests for bytes on disk");
 }
+
+#[test]
+fn a_file_that_was_replaced_is_read_anew() {
+    let remote = Remote::new();
+    remote.run(COPY);
+    let sum = "SELECT sum(i)::BIGINT FROM 'memory://b/t.parquet'";
+    remote.requests(sum, 199_990_000);
+    let other = Remote::over(remote.store.clone());
+    other.run("COPY (SELECT 5 AS i, 6 AS j) TO 'memory://b/t.parquet'");
+    remote.requests(sum, 5);
+    // Its columns are others, too.
+    remote.requests("SELECT j::BIGINT FROM 'memory://b/t.parquet'", 6);
+    other.run("COPY (SELECT 7 AS k) TO 'memory://b/t.parquet'");
+    remote.requests("SELECT k::BIGINT FROM 'memory://b/t.parquet'", 7);
+    let error = remote.session.sql(sum).err().unwrap();
+    assert!(error.message().contains('i'), "{error}");
+    other.run("COPY (SELECT 8 AS k) TO 'memory://b/u.parquet'");
+    let both = "SELECT sum(k)::BIGINT FROM 'memory://b/*.parquet'";
+    remote.requests(both, 15);
+    remote.requests(both, 15);
+    other.run("COPY (SELECT 9 AS k) TO 'memory://b/v.parquet'");
+    remote.requests(both, 24);
+}
+
+#[test]
+fn within_the_interval_of_validation_no_request_is_sent() {
+    let remote = Remote::new();
+    remote.run(COPY);
+    let sum = "SELECT sum(i)::BIGINT FROM 'memory://b/*.parquet'";
+    for set in ["SET cache_validation_interval = '1h'", "SET enable_http_metadata_cache = true"] {
+        remote.run(set);
+        remote.requests(sum, 199_990_000);
+        assert_eq!(remote.requests(sum, 199_990_000), 0);
+        remote.run("RESET cache_validation_interval");
+        assert!(remote.requests(sum, 199_990_000) > 0);
+    }
+    remote.run("SET cache_validation_interval = '90s'");
+    assert_eq!(remote.run("SHOW cache_validation_interval"), [[Value::text("90s")]]);
+    assert_eq!(remote.run("SHOW enable_http_metadata_cache"), [[Value::text("false")]]);
+    remote.run("COPY (SELECT 7 AS i) TO 'memory://b/t.parquet'");
+    remote.requests(sum, 7);
+    let error = remote.session.sql("SET cache_validation_interval = 'soon'").err().unwrap();
+    assert!(error.message().contains("length of time"), "{error}");
+}

@@ -9,7 +9,7 @@ use crate::{
 use serde::Deserialize;
 use serde_json::json;
 use std::{fs, sync::Arc};
-use volley_connector::{RowSink, SinkFactory, TableWriter};
+use volley_connector::{FormatRegistry, RowSink, SinkFactory, TableWriter};
 use volley_connector_hive::FileSinkFactory;
 use volley_error::{Error, Result};
 use volley_io::FileSystems;
@@ -212,7 +212,8 @@ impl HiveFile {
             location: self.path()?,
             options: vec![("compression".to_owned(), self.sinks.compression.clone())],
         };
-        let factory = FileSinkFactory { files: self.sinks.files.clone() };
+        let factory =
+            FileSinkFactory { files: self.sinks.files.clone(), formats: FormatRegistry::default() };
         factory.writer(&target, &self.columns)?.open()
     }
 }
