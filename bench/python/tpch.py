@@ -348,11 +348,10 @@ def q20(t):
 
 def q21(t):
     late = t.lineitem.filter(col("l_receiptdate") > col("l_commitdate"))
-    suppliers = t.lineitem.group_by("l_orderkey").agg(all_suppliers=col("l_suppkey").n_unique())
-    late_suppliers = late.group_by("l_orderkey").agg(late_suppliers=col("l_suppkey").n_unique())
+    by_others = [col("l_orderkey") == col("l_orderkey_right"), col("l_suppkey") != col("l_suppkey_right")]
     return (
-        late.join(suppliers.filter(col("all_suppliers") > 1), on="l_orderkey", how="semi")
-        .join(late_suppliers.filter(col("late_suppliers") == 1), on="l_orderkey", how="semi")
+        late.join_where(t.lineitem, *by_others, how="semi")
+        .join_where(late, *by_others, how="anti")
         .join(t.orders.filter(o_orderstatus="F"), left_on="l_orderkey", right_on="o_orderkey", how="semi")
         .join(t.supplier, left_on="l_suppkey", right_on="s_suppkey")
         .join(t.nation.filter(n_name="SAUDI ARABIA"), left_on="s_nationkey", right_on="n_nationkey", how="semi")

@@ -2,13 +2,15 @@
 //! TorchArrow's.
 //!
 //! ```text
-//! register(&mut Registry) ─> hash and buckets of values (`value.rs`)
+//! register(&mut Registry) ─> hash and buckets of values (`value.rs`), with loops for constant
+//!                            arguments (`constant.rs`)
 //!                            overlaps of ids (`overlap.rs`)
 //! ```
 //!
 //! A null argument, or a null element of an array, makes a null result. Sessions do not have these
 //! functions unless they are registered. This crate does not know sessions.
 
+mod constant;
 mod value;
 mod overlap;
 

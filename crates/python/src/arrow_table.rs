@@ -25,7 +25,7 @@ use volley_function::Registry;
 use volley_plan::TableHandle;
 use volley_vector::{
     Vector,
-    arrow::{from_arrow, schema_from_arrow},
+    arrow::{field_from_arrow, schema_from_arrow},
 };
 
 /// The number of these tables in the bytes of splits.
@@ -207,14 +207,17 @@ impl BatchRows {
     /// all of them when there is no list.
     pub(crate) fn start(&mut self, batch: &RecordBatch, columns: Option<&[usize]>) -> Result<()> {
         let used = self.used();
+        let schema = batch.schema();
         let column = |index: &usize| -> Result<Vector> {
             let position = match columns {
                 None => Some(*index),
                 Some(columns) => columns.iter().position(|it| it == index),
             };
-            let array = position.and_then(|it| batch.columns().get(it));
+            let array =
+                position.and_then(|it| batch.columns().get(it).zip(schema.fields().get(it)));
             let missing = || Error::invalid_value("record batch with fewer columns than its table");
-            from_arrow(array.ok_or_else(missing)?.as_ref())
+            let (array, field) = array.ok_or_else(missing)?;
+            field_from_arrow(array.as_ref(), field)
         };
         let vectors = used.iter().map(column).collect::<Result<Vec<_>>>()?;
         self.positions = vec![0; used.last().map_or(0, |it| it + 1)];

@@ -90,7 +90,8 @@ pub(crate) fn push_cells(
     (0..array.len()).try_for_each(|row| cells.append(column.cell(py, row)?))
 }
 
-fn columns<'a>(
+/// Readers of the columns of a batch, whose types in SQL are `types`.
+pub(crate) fn columns<'a>(
     py: Python<'_>,
     batch: &'a RecordBatch,
     types: &'a [Type],
@@ -191,7 +192,7 @@ impl<'a> Column<'a> {
     }
 
     /// The object of one row.
-    fn cell<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn cell<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyAny>> {
         if self.has_nulls && self.array.is_null(row) {
             return Ok(py.None().into_bound(py));
         }

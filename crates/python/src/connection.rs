@@ -1,6 +1,7 @@
 //! A connection: a session of the engine.
 
 use crate::{
+    aggregate,
     error::exception,
     function,
     replacement::Lookup,
@@ -74,7 +75,7 @@ impl Connection {
             let mut all = Settings::default();
             settings.iter().try_for_each(|(name, value)| all.set(name, value))?;
             let builder = Session::builder().settings(all).extend(volley_preprocessing::register);
-            table_function::add(function::add(builder)).build()
+            table_function::add(aggregate::add(function::add(builder))).build()
         });
         let session = made.map_err(|it| exception(py, &it, None))?;
         Ok(Connection { session: Arc::new(session), process: std::process::id() })

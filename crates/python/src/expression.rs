@@ -1,9 +1,9 @@
 //! Expressions of frames: handles to trees of `volley_sql::build`.
 
-use crate::{error::exception, value::typed};
+use crate::{aggregate, error::exception, value::typed};
 use pyo3::{prelude::*, types::PyTuple};
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 use volley::{Error, Registry, Type, Value};
@@ -248,6 +248,18 @@ impl Expr {
         }))
     }
 
+    /// The same with each column as one of a table. `columns`: the table and the name there, by the
+    /// name here; others stay what they are.
+    fn placed(&self, columns: HashMap<String, (String, String)>) -> Expr {
+        Expr(map(&self.0, &mut |it| match it {
+            Tree::Column { name, table: None } => {
+                let (table, name) = columns.get(name)?;
+                Some(Tree::Column { table: Some(table.clone()), name: name.clone() })
+            }
+            _ => None,
+        }))
+    }
+
     /// What identifies it, for pickling.
     fn __reduce__<'py>(
         &self,
@@ -282,7 +294,8 @@ fn grouped() -> &'static HashSet<String> {
         volley_functions::register(&mut registry);
         let docs = registry.package_docs();
         let grouped = docs.iter().filter(|it| it.kind != FunctionKind::Scalar);
-        grouped.map(|it| it.name.to_owned()).collect()
+        let own = std::iter::once(aggregate::NAME.to_owned());
+        grouped.map(|it| it.name.to_owned()).chain(own).collect()
     })
 }
 

@@ -191,7 +191,8 @@ fn run(function: &Registered, batch: &Batch, rows: usize) -> Result<Vector> {
     }
 }
 
-fn record_batch(batch: &Batch, rows: usize) -> Result<RecordBatch> {
+/// The arguments as a record batch.
+pub(crate) fn record_batch(batch: &Batch, rows: usize) -> Result<RecordBatch> {
     let columns = batch.columns().iter().enumerate();
     let fields = columns.map(|(index, column)| {
         let field = Field::new(format!("argument_{index}"), column.data_type().clone());

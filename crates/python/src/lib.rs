@@ -10,6 +10,7 @@
 //! compute, and knows no file format, no protocol of a server and no operator. The engine runs
 //! without the GIL, on other threads than the one that waits (`waiting.rs`).
 
+mod allocator;
 mod error;
 mod progress;
 mod token;
@@ -18,6 +19,7 @@ mod value;
 mod zone;
 mod output;
 mod capsule;
+mod numbers;
 mod table;
 mod arrow_table;
 mod stream_table;
@@ -30,22 +32,22 @@ mod expression;
 mod query;
 mod function;
 mod compiled;
+mod aggregate;
 mod table_function;
 mod pushdown;
 
 use pyo3::prelude::*;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The engine of the package `volley`.
 #[pymodule]
 fn _volley(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    allocator::set_up();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<connection::Connection>()?;
     module.add_class::<statement::Statement>()?;
     module.add_class::<rows::Rows>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<numbers::Numbers>()?;
     module.add_class::<expression::Expr>()?;
     module.add_class::<query::Query>()?;
     module.add_class::<token::Token>()?;

@@ -14,6 +14,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use std::sync::Arc;
 use volley::{Error, Result, Type, Vector};
+use volley_types::Exchange;
 use volley_vector::{
     Batch, Decoded, Encoding,
     arrow::{ArrowLayout, batch_to_arrow, to_arrow, to_arrow_encoded},
@@ -79,7 +80,11 @@ impl Output {
 
 /// The type of an encoded column; `None` for one that is written as plain values.
 fn encoded_type(field: &Field, column: &Vector) -> Option<DataType> {
-    if column.data_type().is_nested() || matches!(column.data_type(), Type::Custom(_)) {
+    let is_plain = match column.data_type() {
+        Type::Custom(it) => matches!(it.exchange(), Exchange::Unsigned | Exchange::Timestamps(_)),
+        other => !other.is_nested(),
+    };
+    if !is_plain {
         return None;
     }
     let values = Box::new(field.data_type().clone());

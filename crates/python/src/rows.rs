@@ -186,6 +186,14 @@ impl Rows {
         table.map_err(|it| exception(py, &it, Some(&self.sql)))
     }
 
+    /// The next record batch as a table; `None` at the end.
+    fn next_table(&self, py: Python<'_>) -> PyResult<Option<Table>> {
+        let Some(batch) = self.next_record_batch(py)? else { return Ok(None) };
+        let schema = Arc::clone(self.output.schema());
+        let table = Table::collected_of(&self.types, schema, vec![batch]);
+        table.map(Some).map_err(|it| exception(py, &it, Some(&self.sql)))
+    }
+
     /// The next record batch, as a stream of one; `None` at the end.
     fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyCapsule>>> {
         let Some(batch) = self.next_record_batch(py)? else { return Ok(None) };

@@ -5,6 +5,7 @@ use crate::{
     capsule::{self, Ready},
     cell,
     error::{exception, type_error},
+    numbers::{Numbers, numbers_of},
     stream_table::StreamTable,
     value::{convert, same_type, typed},
 };
@@ -188,6 +189,22 @@ impl Table {
         let table = self.rows_of(py)?;
         let schema = Arc::clone(table.arrow_schema());
         capsule::export(py, Box::new(Ready::new(schema, table.batches().to_vec())))
+    }
+
+    /// The column at a position as numbers, and which of its rows are null, if some are; `None` for
+    /// a column that has no numbers of a fixed width. The numbers of null rows may be any.
+    fn numbers(
+        &self,
+        py: Python<'_>,
+        column: usize,
+    ) -> PyResult<Option<(Numbers, Option<Numbers>)>> {
+        let table = self.rows_of(py)?;
+        let Some(field) = table.arrow_schema().fields().get(column) else {
+            return Err(type_error(py, "no such column"));
+        };
+        let batches = table.batches().iter();
+        let chunks: Vec<_> = batches.map(|it| Arc::clone(it.column(column))).collect();
+        Ok(numbers_of(&chunks, field.data_type()))
     }
 
     /// The cells of the column at a position, as Python objects.

@@ -2,6 +2,7 @@
 
 import pytest
 
+import volley as vl
 from volley import dbapi
 
 
@@ -57,3 +58,27 @@ def test_what_is_closed_says_so():
         connection.cursor()
     with pytest.raises(dbapi.ProgrammingError), dbapi.connect() as other:
         other.cursor().execute("SELEC 1")
+
+
+def test_columns_may_have_the_same_name():
+    with dbapi.connect() as connection:
+        cursor = connection.cursor().execute("SELECT 1 AS a, 'x' AS a")
+        assert [it[:2] for it in cursor.description] == [("a", "INTEGER"), ("a", "VARCHAR")]
+        assert cursor.fetchall() == [(1, "x")]
+
+
+@pytest.mark.parametrize(("sql", "message"), [
+    ("INSERT INTO p VALUES (1)", "duplicate key of PRIMARY KEY"),
+    ("INSERT INTO p VALUES (NULL)", "null in a column that is NOT NULL"),
+    ("INSERT INTO t VALUES (1, 'abc')", "CHECK constraint is not satisfied"),
+    ("INSERT INTO t VALUES (7, 'a')", "foreign key of table t"),
+])
+def test_broken_constraints_are_errors_of_integrity(sql, message):
+    connection = dbapi.connect()
+    cursor = connection.cursor()
+    cursor.execute("CREATE TABLE p (x INTEGER PRIMARY KEY)")
+    cursor.execute("CREATE TABLE t (b INTEGER REFERENCES p(x), c VARCHAR CHECK (length(c) < 3))")
+    cursor.execute("INSERT INTO p VALUES (1)")
+    with pytest.raises(dbapi.IntegrityError, match=message) as caught:
+        cursor.execute(sql)
+    assert isinstance(caught.value, vl.ConstraintViolation) and isinstance(caught.value, vl.InvalidValue)

@@ -2,6 +2,7 @@
 
 import datetime
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -243,3 +244,26 @@ def test_an_expression_is_no_truth_value():
         bool(vl.col("a") > 1)
     with pytest.raises(TypeError):
         vl.col("a") > 1 and vl.col("b") > 2
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
+def test_joins_by_a_condition_mean_what_they_mean_in_sql(db, how):
+    left = pl.DataFrame({"k": [1, 2, 3, None], "v": [10, 20, 30, 40]})
+    right = pl.DataFrame({"k": [1, 1, 3, None], "v": [5, 15, 50, 1], "w": [1, 2, 3, 4]})
+    condition = (vl.col("k") == vl.col("k_right")) & (vl.col("v") != vl.col("v_right")) & (vl.col("w") < 4)
+    got = db.frame(left).join(db.frame(right), on=condition, how=how)
+    where = db.frame(left).join_where(
+        db.frame(right), vl.col("k") == vl.col("k_right"), vl.col("v") != vl.col("v_right"), vl.col("w") < 4,
+        how=how)
+    shown = "l.*" if how in ("semi", "anti") else "l.k, l.v, r.k AS k_right, r.v AS v_right, r.w"
+    peer = duckdb.connect()
+    peer.register("left_", left)
+    peer.register("right_", right)
+    expected = peer.sql(
+        f"SELECT {shown} FROM left_ l {how} JOIN right_ r ON l.k = r.k AND l.v <> r.v AND r.w < 4")
+    order = repr
+    assert sorted(got.fetchall(), key=order) == sorted(expected.fetchall(), key=order)
+    assert sorted(where.fetchall(), key=order) == sorted(got.fetchall(), key=order)
+    assert got.columns == expected.columns
+    with pytest.raises(vl.InvalidQuery, match="has no condition"):
+        db.frame(left).join(db.frame(right), on=condition, how="cross")

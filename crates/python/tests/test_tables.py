@@ -367,3 +367,34 @@ def test_names_of_time_zones_survive(db):
     batches = list(frame.filter(vl.col("n") > 0).batches())
     assert batches[0].schema.field("b").type == zone("Europe/Berlin")
     assert polars.DataFrame(frame.select("b")).schema["b"] == polars.Datetime("us", "Europe/Berlin")
+
+
+def test_lazy_frames_and_series_of_polars_are_tables(db):
+    lazy = polars.LazyFrame({"a": [1, 2]}).filter(polars.col("a") > 1)
+    assert db.sql("SELECT a FROM lazy").fetchall() == [(2,)]
+    assert db.frame(polars.Series("a", [1])).fetchall() == [(1,)]
+    with pytest.raises(TypeError, match="a row is of class int"):
+        db.frame([(1,), 2])
+    with pytest.raises(vl.InvalidValue, match="column of pandas with values of different types"):
+        db.frame(pandas.DataFrame({"t": [1, "a"]}))
+
+
+def test_paths_are_texts_or_objects(tmp_path):
+    path = tmp_path / "rows.parquet"
+    assert vl.sql("SELECT 1 AS a").write_parquet(path) == 1
+    assert vl.scan(path).fetchall() == [(1,)]
+    assert vl.scan([path, str(path)]).count() == 2
+    assert vl.scan_parquet(path).columns == ["a"]
+    with pytest.raises(TypeError, match="not bytes"):
+        vl.scan(b"rows.parquet")
+
+
+def test_a_connection_may_have_a_database_file(tmp_path):
+    path = tmp_path / "a shop.volley"
+    with vl.connect(path, threads=2) as db:
+        db.sql("CREATE TABLE t AS SELECT 5 AS a")
+    with vl.connect(str(path)) as db:
+        assert db.table("t").fetchall() == [(5,)]
+    (tmp_path / "file.volley").write_text("no folder")
+    with pytest.raises(vl.Error):
+        vl.connect(tmp_path / "file.volley")

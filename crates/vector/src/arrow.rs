@@ -8,13 +8,15 @@
 //! | ARRAY | `ListView`; `List` in the portable layout | `List` is rearranged |
 //! | ARRAY of a fixed size | `FixedSizeList` | no |
 //! | MAP, ROW | `Map`, `Struct` | MAP is rearranged |
+//! | unsigned integers | the same; UHUGEINT as `Decimal128` | the sign bit is flipped |
+//! | TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS | `Timestamp` of the unit | no |
+//! | UUID | `FixedSizeBinary(16)` with `arrow.uuid` | bytes are reversed |
 //! | opaque types | refused | |
 //! | custom types | as they say: their storage type, or text | text is written |
 //!
 //! A stream of record batches has one type per column, so [`to_arrow`] flattens dictionaries,
 //! constants and runs. [`to_arrow_encoded`] keeps them, as dictionaries and runs; so does the
-//! import. Unsigned integers become the next larger signed type, timestamps become microseconds,
-//! time zones are dropped (values are UTC).
+//! import. Timestamps with a time zone become microseconds in UTC, and times microseconds.
 
 mod c_data;
 mod data_type;
@@ -30,4 +32,4 @@ pub use data_type::{
 };
 pub use encoded::to_arrow_encoded;
 pub use export::{batch_to_arrow, to_arrow};
-pub use import::{batch_from_arrow, from_arrow};
+pub use import::{batch_from_arrow, field_from_arrow, from_arrow};

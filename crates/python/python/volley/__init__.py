@@ -15,6 +15,7 @@ from ._aggregate import Aggregate, TableFunction, aggregate, table_function
 from ._connection import Connection, Transaction, connect
 from ._errors import (
     Cancelled,
+    ConstraintViolation,
     Corruption,
     DatabaseError,
     DataError,
@@ -54,7 +55,10 @@ from ._progress import show_progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
+
+    from ._connection import Path
 
 __version__: str = _volley.__version__
 
@@ -92,22 +96,22 @@ def table(name: str) -> Frame:
     return default_connection().table(name)
 
 
-def scan(path: str | list[str], format: str | None = None, **options: Any) -> Frame:
+def scan(path: Path | Sequence[Path], format: str | None = None, **options: Any) -> Frame:
     """As `Connection.scan`, of the default connection."""
     return default_connection().scan(path, format, **options)
 
 
-def scan_parquet(path: str | list[str], **options: Any) -> Frame:
+def scan_parquet(path: Path | Sequence[Path], **options: Any) -> Frame:
     """As `Connection.scan_parquet`, of the default connection."""
     return default_connection().scan_parquet(path, **options)
 
 
-def scan_csv(path: str | list[str], **options: Any) -> Frame:
+def scan_csv(path: Path | Sequence[Path], **options: Any) -> Frame:
     """As `Connection.scan_csv`, of the default connection."""
     return default_connection().scan_csv(path, **options)
 
 
-def scan_json(path: str | list[str], **options: Any) -> Frame:
+def scan_json(path: Path | Sequence[Path], **options: Any) -> Frame:
     """As `Connection.scan_json`, of the default connection."""
     return default_connection().scan_json(path, **options)
 
@@ -139,7 +143,8 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 __all__ = [
-    "Aggregate", "Cancelled", "Connection", "Corruption", "DataError", "DatabaseError", "Error", "Expr",
+    "Aggregate", "Cancelled", "Connection", "ConstraintViolation", "Corruption", "DataError",
+    "DatabaseError", "Error", "Expr",
     "FileError", "Frame", "Function", "GroupBy", "IntegrityError", "InterfaceError", "InternalError",
     "InvalidQuery", "InvalidSyntax", "InvalidValue", "NotSupportedError", "OperationalError",
     "OutOfMemory", "ProgrammingError", "TimedOut", "TableFunction", "Transaction",

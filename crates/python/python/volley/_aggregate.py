@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from itertools import chain, count
 
 from . import _volley
@@ -11,12 +13,17 @@ from ._expr import Expr, _column, _root, _sql_type, lit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, overload
 
     from ._connection import Connection
     from ._frame import Frame
 
 _KEYS = count(1)
+
+#: Aggregates whose states merge, by key, and the keys by class. Pickled states name their class by
+#: its key, so that the class may be local to a function.
+_MERGING: dict[str, Aggregate] = {}
+_KEYS_BY_CLASS: dict[type, str] = {}
 
 
 class Aggregate:
@@ -55,18 +62,37 @@ class Aggregate:
         return Expr(self._tree([it._tree for it in columns]), name)
 
     def _tree(self, columns: list[_volley.Expr]) -> _volley.Expr:
+        if callable(getattr(self._class, "merge", None)):
+            return self._merging_tree(columns)
         fields = [(f"_{at}", it) for at, it in enumerate(columns)]
         rows = _volley.Expr.call("list", [_volley.Expr.row(fields)])
         return _volley.Expr.call("python_function", [lit(self._registered())._tree, rows])
+
+    def _merging_tree(self, columns: list[_volley.Expr]) -> _volley.Expr:
+        """The call without lists of rows: pickled states, and what finishes them."""
+        key = lit(self._registered())._tree
+        state = _volley.Expr.call("python_aggregate", [key, *columns])
+        return _volley.Expr.call("python_function", [key, state])
 
     def _registered(self) -> str:
         if self._key is None:
             from . import default_connection
 
             key = f"{self.name} (aggregate {next(_KEYS)})"
-            _volley.register_function(default_connection()._inner, key, self._run, self._returns)
+            merges = callable(getattr(self._class, "merge", None))
+            run = self._finish if merges else self._run
+            _volley.register_function(default_connection()._inner, key, run, self._returns)
+            if merges:
+                _MERGING[key] = self
+                _KEYS_BY_CLASS[self._class] = key
             self._key = key
         return self._key
+
+    def _finish(self, stream: object, rows: int) -> Any:
+        """The results of pickled states; no state is a group without rows."""
+        states = _volley.Table.from_stream(stream).cells(0)
+        objects: list[Any] = [self._class() if it is None else _load(it) for it in states]
+        return _volley.Table.from_cells([it.finish() for it in objects], self._returns)
 
     def _run(self, stream: object, rows: int) -> Any:
         """The results of groups, each a list of rows; no list is a group without rows."""
@@ -91,6 +117,42 @@ class Aggregate:
         body = self._tree([_volley.Expr.column(it) for it in parameters]).to_sql()
         names = ", ".join(_quoted(it) for it in parameters)
         connection.sql(f"CREATE OR REPLACE MACRO {_quoted(name or self.name)}({names}) AS {body}")
+
+
+class _Pickler(pickle.Pickler):
+    def persistent_id(self, found: Any) -> str | None:
+        return _KEYS_BY_CLASS.get(found) if isinstance(found, type) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, key: str) -> type:
+        return _MERGING[key]._class
+
+
+def _find(key: str) -> tuple[type, bool]:
+    """The class of an aggregate, and whether it gets rows with nulls. The engine calls it, as it
+    does the next two."""
+    found = _MERGING.get(key)
+    if found is None:
+        raise InvalidQuery(f"no aggregate of Python in this process: {key}")
+    return found._class, found._nulls
+
+
+def _dump(state: Any) -> bytes:
+    """A state as bytes."""
+    written = io.BytesIO()
+    try:
+        _Pickler(written, pickle.HIGHEST_PROTOCOL).dump(state)
+    except Exception as error:
+        name = type(state).__name__
+        message = f"a state of the aggregate {name} cannot be pickled, so it cannot merge: {error}"
+        raise InvalidQuery(message) from error
+    return written.getvalue()
+
+
+def _load(pickled: bytes) -> Any:
+    """The state that bytes are."""
+    return _Unpickler(io.BytesIO(pickled)).load()
 
 
 class TableFunction:
@@ -197,8 +259,12 @@ def aggregate(
     """Makes a class an aggregate that expressions can call, and SQL after `create_function`.
 
     An object of the class is made for each group. `update` gets the values of a row, `finish` returns
-    the result. Rows with a null are left out, unless there is `nulls`. The engine gathers the rows of
-    a group before the class sees them; it may spill them.
+    the result. Rows with a null are left out, unless there is `nulls`.
+
+    With a method `merge`, which adds another object of the class to this one, each thread of the
+    engine has objects of its own, and rows reach them in any order. Objects must be ones that can be
+    pickled. Without `merge` the engine gathers the rows of a group before the class sees them; it may
+    spill them.
 
     >>> import volley as vl
     >>> @vl.aggregate(float, returns=float)
@@ -208,6 +274,9 @@ def aggregate(
     ...     def update(self, value):
     ...         self.product *= value
     ...         self.count += 1
+    ...     def merge(self, other):
+    ...         self.product *= other.product
+    ...         self.count += other.count
     ...     def finish(self):
     ...         return self.product ** (1 / self.count) if self.count else None
     >>> f = vl.frame({"k": ["a", "a", "b"], "v": [2.0, 8.0, 5.0]})
@@ -219,6 +288,17 @@ def aggregate(
         return Aggregate(made_by, types, returns, nulls, name)
 
     return decorate
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def table_function(function: Callable[..., Any]) -> TableFunction: ...
+
+    @overload
+    def table_function(
+        *, returns: Any = None, name: str | None = None
+    ) -> Callable[[Callable[..., Any]], TableFunction]: ...
 
 
 def table_function(

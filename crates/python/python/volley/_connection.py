@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from . import _volley
 from ._errors import InvalidQuery
 from ._frame import _MARKS, _NAMES, Frame, caller
@@ -10,8 +12,11 @@ from ._scan import is_table, to_table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from os import PathLike
     from types import FrameType
     from typing import Any
+
+    Path = str | PathLike[str]
 
 
 class Connection:
@@ -23,10 +28,12 @@ class Connection:
     [(42,)]
     """
 
-    __slots__ = ("_inner", "__weakref__")
+    __slots__ = ("_inner", "_file", "__weakref__")
 
     def __init__(self, inner: _volley.Connection) -> None:
         self._inner = inner
+        # The database of the file that it was opened with, quoted.
+        self._file: str | None = None
 
     def sql(
         self, query: str, /, *positional: Any, _tables: Mapping[str, Any] | None = None, **named: Any
@@ -143,26 +150,32 @@ class Connection:
         """A frame of a table or view, by its name, which may have a schema: `main.orders`."""
         return Frame(self, _volley.Query.table(name.split(".")), {}, next(_MARKS))
 
-    def scan(self, path: str | list[str], format: str | None = None, **options: Any) -> Frame:
+    def scan(
+        self, path: Path | Sequence[Path], format: str | None = None, **options: Any
+    ) -> Frame:
         """A frame of files: a path, a glob or a folder, of Parquet, CSV, JSON or ORC.
 
         Options are those of `read_parquet`, `read_csv` and `read_json` in SQL.
         """
-        if format is None and not options and isinstance(path, str):
-            return Frame(self, _volley.Query.files(path), {}, next(_MARKS))
-        suffix = (path if isinstance(path, str) else path[0]).rsplit(".", 1)[-1].lower()
+        many = isinstance(path, Sequence) and not isinstance(path, (str, bytes))
+        paths = [_path(it) for it in path] if many else [_path(path)]  # type: ignore[arg-type,union-attr,unused-ignore]
+        if not paths:
+            raise InvalidQuery("scan() needs a path")
+        if format is None and not options and not many:
+            return Frame(self, _volley.Query.files(paths[0]), {}, next(_MARKS))
+        suffix = paths[0].rsplit(".", 1)[-1].lower()
         kind = format or {"ndjson": "json", "jsonl": "json", "tsv": "csv"}.get(suffix, suffix)
-        return self.call(f"read_{kind}", path, **options)
+        return self.call(f"read_{kind}", paths if many else paths[0], **options)
 
-    def scan_parquet(self, path: str | list[str], **options: Any) -> Frame:
+    def scan_parquet(self, path: Path | Sequence[Path], **options: Any) -> Frame:
         """A frame of Parquet files."""
         return self.scan(path, "parquet", **options)
 
-    def scan_csv(self, path: str | list[str], **options: Any) -> Frame:
+    def scan_csv(self, path: Path | Sequence[Path], **options: Any) -> Frame:
         """A frame of CSV files."""
         return self.scan(path, "csv", **options)
 
-    def scan_json(self, path: str | list[str], **options: Any) -> Frame:
+    def scan_json(self, path: Path | Sequence[Path], **options: Any) -> Frame:
         """A frame of JSON files."""
         return self.scan(path, "json", **options)
 
@@ -239,8 +252,12 @@ class Connection:
         return Transaction(self)
 
     def close(self) -> None:
-        """Stops what runs. Tables in memory go with the last session on them."""
+        """Stops what runs, and closes the database file that `connect` opened. Tables in memory go with
+        the last session on them."""
         self._inner.interrupt()
+        if self._file is not None:
+            name, self._file = self._file, None
+            self.sql(f"USE memory; DETACH {name}")
 
     def __enter__(self) -> Connection:
         return self
@@ -268,15 +285,35 @@ class Transaction:
             self._connection.rollback()
 
 
-def connect(**settings: Any) -> Connection:
+def connect(path: Path | None = None, /, **settings: Any) -> Connection:
     """A session with settings: those of SET in SQL, such as `threads` and `memory_limit`.
+
+    With the path of a database file, the tables are in that file; it is made if it does not exist.
 
     >>> import volley as vl
     >>> vl.connect(memory_limit="1GB").sql("SELECT 1").fetchall()
     [(1,)]
     """
     pairs = [(name, _setting(value)) for name, value in settings.items()]
-    return Connection(_volley.Connection(pairs))
+    made = Connection(_volley.Connection(pairs))
+    if path is not None:
+        import os.path
+
+        file = _path(path)
+        name = os.path.basename(file).split(".")[0] or "database"
+        text, made._file = file.replace("'", "''"), '"' + name.replace('"', '""') + '"'
+        made.sql(f"ATTACH '{text}' AS {made._file}; USE {made._file}")
+    return made
+
+
+def _path(path: Path) -> str:
+    """A path as text."""
+    import os
+
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError("paths are texts, not bytes")
+    return text
 
 
 def _setting(value: Any) -> str:

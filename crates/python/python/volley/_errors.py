@@ -93,6 +93,10 @@ class InvalidValue(DataError):
     _kind = 4
 
 
+class ConstraintViolation(IntegrityError, InvalidValue):
+    """A change would break a constraint of a table: a key, NOT NULL, CHECK."""
+
+
 class OutOfMemory(OperationalError, MemoryError):
     """The memory limit is exhausted."""
 
@@ -143,6 +147,13 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
+#: How messages of constraints begin.
+_CONSTRAINTS = (
+    "duplicate key of ", "null in a column that is NOT NULL", "CHECK constraint is not satisfied",
+    "foreign key of table ",
+)
+
+
 def _make(
     kind: str,
     code: int,
@@ -152,7 +163,10 @@ def _make(
     sql: str | None,
 ) -> Error:
     """The exception of an error; called by the engine."""
-    error = _CLASSES[kind](message)
+    made = _CLASSES[kind]
+    if made is InvalidValue and message.startswith(_CONSTRAINTS):
+        made = ConstraintViolation
+    error = made(message)
     error.code = code
     error.hint = hint
     error.span = span

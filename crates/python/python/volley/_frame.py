@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from ._connection import Connection
+    from ._connection import Connection, Path
 
     Tables = dict[str, "_volley.Table | str"]
 
@@ -54,7 +54,7 @@ class Frame:
     """
 
     __slots__ = (
-        "_connection", "_query", "_tables", "_mark", "_at", "_parents", "_known_schema",
+        "_connection", "_query", "_tables", "_mark", "_at", "_parents", "_known_schema", "_known_names",
         "_direct", "_parameters", "_rows", "_prepared", "_table", "_fetched",
         "__weakref__",
     )
@@ -74,6 +74,8 @@ class Frame:
         self._at = _origin()
         self._parents = parents
         self._known_schema: dict[str, str] | None = None
+        # The names alone, where they follow from the steps.
+        self._known_names: list[str] | None = None
         # A statement of SQL, which runs as it is when nothing was added to it.
         self._direct: _volley.Statement | None = None
         self._parameters: tuple[list[Any], dict[str, Any]] = ([], {})
@@ -189,6 +191,13 @@ class Frame:
         """Names of the columns."""
         return list(self.schema)
 
+    def _names(self) -> list[str]:
+        """Names of the columns; the engine is asked only if they do not follow from the steps. Each
+        question takes as long as planning the query so far."""
+        if self._known_names is None:
+            self._known_names = list(self.schema)
+        return self._known_names
+
     def __repr__(self) -> str:
         columns = ", ".join(f"{name} {of}" for name, of in self.schema.items())
         return f"<volley.Frame ({columns})>"
@@ -303,6 +312,39 @@ class Frame:
             name: numpy_column(table, at, data_type)
             for at, (name, data_type) in enumerate(table.schema())
         }
+
+    def numpy_batches(self) -> Iterator[dict[str, Any]]:
+        """The columns of numbers as arrays of numpy, batch by batch, while the query runs.
+
+        Arrays share the memory of the batch, and cannot be written to. Lists are pairs of values and
+        offsets; arrays of a fixed size have two dimensions. Nulls are NaN, and an error in columns of
+        integers.
+
+        >>> import volley as vl
+        >>> sum(int(it["n"].sum()) for it in vl.sql("SELECT range AS n FROM range(5000)").numpy_batches())
+        12497500
+        """
+        import numpy
+
+        from ._tensors import tensor_columns
+
+        for table in self._table_batches():
+            yield tensor_columns(table, numpy.from_dlpack)
+
+    def _table_batches(self) -> Iterator[_volley.Table]:
+        """The rows as tables, batch by batch, while the query runs."""
+        rows = self._start()
+        try:
+            while (table := self._next_table(rows)) is not None:
+                yield table
+        finally:
+            rows.close()
+
+    def _next_table(self, rows: _volley.Rows) -> _volley.Table | None:
+        try:
+            return rows.next_table()
+        except Error as error:
+            raise self._located(error, self._statement()[1]) from None
 
     def to_torch(self) -> dict[str, Any]:
         """The columns of numbers as tensors of PyTorch. Other columns are an error.
@@ -448,19 +490,19 @@ class Frame:
         """
         return self._direct.text() if self._direct is not None else self._query.to_sql()
 
-    def write_parquet(self, path: str, **options: Any) -> int:
+    def write_parquet(self, path: Path, **options: Any) -> int:
         """Writes the rows to a Parquet file; how many."""
         return self._write(path, "parquet", options)
 
-    def write_csv(self, path: str, **options: Any) -> int:
+    def write_csv(self, path: Path, **options: Any) -> int:
         """Writes the rows to a CSV file; how many."""
         return self._write(path, "csv", options)
 
-    def write_json(self, path: str, **options: Any) -> int:
+    def write_json(self, path: Path, **options: Any) -> int:
         """Writes the rows to a file of JSON lines; how many."""
         return self._write(path, "json", options)
 
-    def _write(self, path: str, file_format: str, options: dict[str, Any]) -> int:
+    def _write(self, path: Path, file_format: str, options: dict[str, Any]) -> int:
         settings = [f"FORMAT {file_format}"]
         for name, value in options.items():
             if not name.isidentifier():
@@ -479,9 +521,15 @@ class Frame:
 
     # Steps
 
-    def _next(self, query: _volley.Query, mark: int, *others: Frame) -> Frame:
+    def _next(
+        self, query: _volley.Query, mark: int, *others: Frame, names: Sequence[str | None] | None = None
+    ) -> Frame:
+        """The frame of a query over this one; `names` are those of its columns, if all are known."""
         tables = dict(self._tables)
         frame = Frame(self._connection, query, tables, mark, (self, *others))
+        if names is not None:
+            known = [it for it in names if it is not None]
+            frame._known_names = known if len(known) == len(names) else None
         named = dict(self._parameters[1])
         for it in others:
             if it._connection is not self._connection:
@@ -533,11 +581,11 @@ class Frame:
         mark = next(_MARKS)
         made = {_output(it): _broadcast(it) for it in self._exprs(exprs, named)}
         items = []
-        for name in self.schema:
+        for name in self._names():
             given = made.pop(name, None)
             items.append((_volley.Expr.column(name) if given is None else given._tree, name))
         items += [(it._tree, name) for name, it in made.items()]
-        return self._next(self._query.select(items, mark), mark)
+        return self._next(self._query.select(items, mark), mark, names=[it for _, it in items])
 
     def filter(self, *predicates: Any, **equal: Any) -> Frame:
         """The rows that satisfy all predicates.
@@ -558,7 +606,8 @@ class Frame:
             kept = marked._next(marked._query.filter(_volley.Expr.column(extra), mark), mark)
             items = [(_volley.Expr.column(it), it) for it in names]
             return kept._next(kept._query.select(items, mark), mark)
-        return self._next(self._query.filter(_all(conditions)._tree, mark), mark)
+        query = self._query.filter(_all(conditions)._tree, mark)
+        return self._next(query, mark, names=self._known_names)
 
     def group_by(self, *keys: Any, **named: Any) -> GroupBy:
         """Groups of rows with equal keys: `group_by("a").agg(...)`.
@@ -585,16 +634,20 @@ class Frame:
         """Pairs of rows of two frames: `inner`, `left`, `right`, `full`, `semi`, `anti`, `cross`.
 
         `on` names columns of both, or is a condition, in which columns of the other frame have
-        the suffix where both have the name.
+        the suffix where both have the name. A join by a condition has all columns of both.
 
         >>> import volley as vl
         >>> a = vl.frame({"k": [1, 2], "x": ["a", "b"]})
         >>> b = vl.frame({"k": [2, 3], "y": ["c", "d"]})
         >>> a.join(b, on="k").fetchall()
         [(2, 'b', 'c')]
+        >>> a.join(b, on=vl.col("k") < vl.col("k_right"), how="semi").fetchall()
+        [(1, 'a'), (2, 'b')]
         """
         mark = next(_MARKS)
         how = {"outer": "full", "full_outer": "full"}.get(how, how)
+        if isinstance(on, Expr) and on._tree.column_name() is None:
+            return self._join_by(other, on, how, suffix)
         left_keys, right_keys = _join_keys(on, left_on, right_on)
         condition = None
         pairs = list(zip(left_keys, right_keys, strict=True))
@@ -610,13 +663,42 @@ class Frame:
             left_name, right_name = left._tree.column_name(), right._tree.column_name()
             if merges and left_name is not None and right_name is not None:
                 named[right_name] = left_name
-        items = _join_items(self.schema, other.schema, named, how, suffix)
+        items = _join_items(self._names(), other._names(), named, how, suffix)
         query = self._query.join(other._query, how, condition, items, mark)
-        return self._next(query, mark, other)
+        return self._next(query, mark, other, names=[it for _, it in items])
 
-    def join_where(self, other: Frame, *predicates: Any, suffix: str = "_right") -> Frame:
-        """Pairs of rows of two frames that satisfy predicates over the columns of both."""
-        return self.join(other, how="cross", suffix=suffix).filter(*predicates)
+    def _join_by(self, other: Frame, condition: Expr, how: str, suffix: str) -> Frame:
+        """Pairs of rows for which a condition over the columns of both is true."""
+        if how == "cross":
+            raise InvalidQuery("a cross join has no condition; leave on out, or join in another way")
+        mark = next(_MARKS)
+        left, right = self._names(), other._names()
+        columns = {name: ("r", name) for name in right}
+        columns |= {name + suffix: ("r", name) for name in right if name in left}
+        columns |= {name: ("l", name) for name in left}
+        items = _join_items(left, right, {}, how, suffix)
+        query = self._query.join(other._query, how, condition._tree.placed(columns), items, mark)
+        return self._next(query, mark, other, names=[it for _, it in items])
+
+    def join_where(
+        self, other: Frame, *predicates: Any, how: str = "inner", suffix: str = "_right"
+    ) -> Frame:
+        """Pairs of rows of two frames that satisfy predicates over the columns of both.
+
+        >>> import volley as vl
+        >>> a, b = vl.frame({"x": [1, 5]}), vl.frame({"low": [0], "high": [3]})
+        >>> a.join_where(b, vl.col("x") > vl.col("low"), vl.col("x") < vl.col("high")).fetchall()
+        [(1, 0, 3)]
+        >>> a.join_where(b, vl.col("x") > vl.col("low"), vl.col("x") < vl.col("high"), how="anti").item()
+        5
+        """
+        made = [_column(it) for it in _flat(list(predicates))]
+        if not made:
+            raise InvalidQuery("join_where needs a predicate")
+        condition = made[0]
+        for it in made[1:]:
+            condition = condition & it
+        return self._join_by(other, condition, how, suffix)
 
     def join_asof(
         self,
@@ -651,9 +733,9 @@ class Frame:
             equal = _volley.Expr.binary(column(key, "l"), "=", column(key, "r"))
             condition = _volley.Expr.binary(equal, "AND", condition)
             names[key] = key
-        items = _join_items(self.schema, other.schema, names, "left", suffix)
+        items = _join_items(self._names(), other._names(), names, "left", suffix)
         query = self._query.join(other._query, "asof_left", condition, items, mark)
-        return self._next(query, mark, other)
+        return self._next(query, mark, other, names=[it for _, it in items])
 
     def sort(
         self, *by: Any, descending: bool | Sequence[bool] = False, nulls_last: bool | Sequence[bool] = False
@@ -666,7 +748,8 @@ class Frame:
         """
         mark = next(_MARKS)
         keys = _expand([_column(it) for it in _flat(by)], lambda: self.schema)
-        return self._next(self._query.sort(_order(keys, descending, nulls_last), mark), mark)
+        query = self._query.sort(_order(keys, descending, nulls_last), mark)
+        return self._next(query, mark, names=self._known_names)
 
     def limit(self, n: int, offset: int = 0) -> Frame:
         """At most `n` rows, after `offset` rows.
@@ -676,7 +759,7 @@ class Frame:
         [(3,), (4,)]
         """
         mark = next(_MARKS)
-        return self._next(self._query.limit(n, offset, mark), mark)
+        return self._next(self._query.limit(n, offset, mark), mark, names=self._known_names)
 
     def head(self, n: int = 5) -> Frame:
         """The first rows."""
@@ -685,7 +768,7 @@ class Frame:
     def slice(self, offset: int, length: int | None = None) -> Frame:
         """Rows from an offset on."""
         mark = next(_MARKS)
-        return self._next(self._query.limit(length, offset, mark), mark)
+        return self._next(self._query.limit(length, offset, mark), mark, names=self._known_names)
 
     def distinct(self, *on: Any) -> Frame:
         """Each row once, or one row for equal values of some columns.
@@ -696,7 +779,7 @@ class Frame:
         """
         mark = next(_MARKS)
         keys = [it._tree for it in self._exprs(on, {})]
-        return self._next(self._query.distinct(keys, mark), mark)
+        return self._next(self._query.distinct(keys, mark), mark, names=self._known_names)
 
     def unique(self, subset: Any = None) -> Frame:
         """Each row once; the name in Polars."""
@@ -940,7 +1023,8 @@ class GroupBy:
             items.append((tree, _output(it)))
         having = None if self._having is None else self._having._tree
         trees = [it._tree for it in self._keys]
-        return frame._next(frame._query.aggregate(trees, items, having, mark), mark)
+        query = frame._query.aggregate(trees, items, having, mark)
+        return frame._next(query, mark, names=[it for _, it in items])
 
     def len(self, name: str = "len") -> Frame:
         """The number of rows of each group."""
@@ -989,7 +1073,7 @@ def _join_keys(on: Any, left_on: Any, right_on: Any) -> tuple[list[Expr], list[E
 
 
 def _join_items(
-    left: dict[str, str], right: dict[str, str], merged: dict[str, str], how: str, suffix: str
+    left: list[str], right: list[str], merged: dict[str, str], how: str, suffix: str
 ) -> list[tuple[_volley.Expr, str]]:
     """The columns of a join. `merged`: names of right keys and of the left keys that they equal."""
     column, items = _volley.Expr.column, []

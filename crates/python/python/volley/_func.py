@@ -12,7 +12,7 @@ from ._expr import Expr, _literal, _root, _sql_type, col, lit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, overload
 
     from ._connection import Connection
 
@@ -299,6 +299,22 @@ _ARROW: dict[str, tuple[Any, ...]] = {
     "TIMESTAMP": ("timestamp", "us"),
     "TIME": ("time64", "us"),
 }
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def func(
+        *types: type[Any] | str,
+        returns: Any = None,
+        way: str | None = None,
+        nulls: bool = False,
+        name: str | None = None,
+        workers: int | None = None,
+    ) -> Callable[[Callable[..., Any]], Function]: ...
+
+    @overload
+    def func(function: Callable[..., Any], /) -> Function: ...
 
 
 def func(

@@ -24,6 +24,8 @@ def is_table(value: Any) -> bool:
         return value.ndim in (1, 2)
     if type(value).__module__.startswith("pyarrow") and hasattr(value, "scanner"):
         return True
+    if type(value).__module__.startswith("polars.") and type(value).__name__ == "LazyFrame":
+        return True
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
@@ -42,6 +44,13 @@ def to_table(data: Any, schema: Any = None) -> _volley.Table:
     module = type(data).__module__.split(".")[0]
     if module == "pandas":
         return _from_pandas(data)
+    if module == "polars":
+        # A lazy frame runs in Polars now; a series is a table of one column.
+        if hasattr(data, "collect"):
+            data = data.collect()
+        elif hasattr(data, "to_frame"):
+            data = data.to_frame()
+        return _volley.Table.from_stream(data)
     if module == "pyarrow":
         return _from_pyarrow(data)
     if module == "numpy":
@@ -78,6 +87,11 @@ def _from_rows(data: Iterable[Any], schema: Any) -> _volley.Table:
     if all(isinstance(it, dict) for it in rows):
         names = list(schema) if schema is not None else list(dict.fromkeys(k for it in rows for k in it))
         return _volley.Table.from_columns(names, [[it.get(name) for it in rows] for name in names])
+    for it in rows:
+        if isinstance(it, (str, bytes)) or not hasattr(it, "__len__"):
+            raise TypeError(
+                f"no table: a row is of class {type(it).__name__}; rows are dictionaries, tuples or lists"
+            )
     width = max((len(it) for it in rows), default=0)
     names = list(schema) if schema is not None else [f"column_{it}" for it in range(width)]
     columns = [[it[index] for it in rows] for index in range(len(names))]
@@ -92,7 +106,14 @@ def _from_pandas(data: Any) -> _volley.Table:
     except ImportError:
         names = [str(it) for it in data.columns]
         return _volley.Table.from_columns(names, [data[it].tolist() for it in data.columns])
-    return _volley.Table.from_stream(pyarrow.Table.from_pandas(data, preserve_index=False))
+    try:
+        table = pyarrow.Table.from_pandas(data, preserve_index=False)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        from ._errors import InvalidValue
+
+        message = f"a column of pandas with values of different types: {' '.join(map(str, error.args))}"
+        raise InvalidValue(message) from error
+    return _volley.Table.from_stream(table)
 
 
 def _from_pyarrow(data: Any) -> _volley.Table:

@@ -20,10 +20,23 @@ _KINDS = {
     "SMALLINT": "int16",
     "INTEGER": "int32",
     "BIGINT": "int64",
+    "UTINYINT": "uint8",
+    "USMALLINT": "uint16",
+    "UINTEGER": "uint32",
+    "UBIGINT": "uint64",
     "REAL": "float32",
     "DOUBLE": "float64",
     "DATE": "datetime64[D]",
     "TIMESTAMP": "datetime64[us]",
+    "TIMESTAMP_S": "datetime64[s]",
+    "TIMESTAMP_MS": "datetime64[ms]",
+    "TIMESTAMP_NS": "datetime64[ns]",
+}
+
+#: Types whose columns tensors share.
+_NUMBERS = {
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "REAL",
+    "DOUBLE",
 }
 
 
@@ -31,30 +44,62 @@ def numpy_column(table: _volley.Table, at: int, data_type: str) -> Any:
     """A column as an array of numpy: of objects, if numpy has no such type."""
     import numpy
 
-    cells, kind = table.cells(at), _KINDS.get(data_type)
-    if kind is None:
-        array: Any = numpy.empty(len(cells), dtype=object)
-        array[:] = cells
-        return array
-    if None not in cells:
-        return numpy.array(cells, dtype=kind)
-    mask = [it is None for it in cells]
+    kind = _KINDS.get(data_type)
+    found = None if kind is None else table.numbers(at)
+    if kind is None or found is None:
+        cells = table.cells(at)
+        objects: Any = numpy.empty(len(cells), dtype=object)
+        objects[:] = cells
+        return objects
+    numbers, nulls = found
+    # A copy, into which the caller may write.
+    array = numpy.array(numpy.from_dlpack(numbers))
     if kind.startswith("datetime"):
-        missing = numpy.datetime64("NaT")
-        return numpy.array([missing if it is None else it for it in cells], dtype=kind)
-    filled = [0 if it is None else it for it in cells]
-    return numpy.ma.masked_array(numpy.array(filled, dtype=kind), mask=mask)
+        array = array.astype("int64", copy=False).view(kind)
+    if nulls is None:
+        return array
+    mask: Any = numpy.array(numpy.from_dlpack(nulls))
+    if kind.startswith("datetime"):
+        array[mask] = numpy.datetime64("NaT")
+        return array
+    return numpy.ma.masked_array(array, mask=mask)
 
 
 def tensor_columns(data: Any, from_dlpack: Callable[[Any], Any]) -> dict[str, Any]:
-    """The columns of Arrow data as tensors: pairs of values and offsets for lists."""
-    import pyarrow
+    """The columns of a table or of Arrow data as tensors: pairs of values and offsets for lists."""
+    from . import _volley
 
-    table = pyarrow.table(data)
-    return {
-        name: _tensor(_one_array(table.column(name)), name, from_dlpack)
-        for name in table.column_names
-    }
+    table = data if isinstance(data, _volley.Table) else _volley.Table.from_stream(data)
+    columns, whole = {}, None
+    for at, (name, data_type) in enumerate(table.schema()):
+        shared = _shared(table, at, data_type, name)
+        if shared is None:
+            if whole is None:
+                import pyarrow
+
+                whole = pyarrow.table(table)
+            columns[name] = _tensor(_one_array(whole.column(at)), name, from_dlpack)
+        else:
+            columns[name] = from_dlpack(shared)
+    return columns
+
+
+def _shared(table: _volley.Table, at: int, data_type: str, name: str) -> _volley.Numbers | None:
+    """The numbers of a column without a copy; `None` where they need one, or are in lists."""
+    of, _, size = data_type.removesuffix(")").removeprefix("ARRAY(").rpartition(", ")
+    is_fixed = data_type.startswith("ARRAY(") and of in _NUMBERS and size.isdigit()
+    if data_type not in _NUMBERS and not is_fixed:
+        return None
+    found = table.numbers(at)
+    if found is None:
+        return None
+    numbers, nulls = found
+    if nulls is None:
+        return numbers
+    if data_type in ("REAL", "DOUBLE"):
+        # Nulls become NaN.
+        return None
+    raise InvalidValue(f"null in the column {name}; fill it before it becomes a tensor")
 
 
 def _one_array(column: Any) -> Any:
@@ -200,32 +245,8 @@ def dataset(
 ) -> Any:
     """An `IterableDataset` of PyTorch over the batches of a frame."""
     import torch
-    from torch.utils.data import IterableDataset, get_worker_info
+
+    from ._torch import FrameDataset
 
     batches = TensorBatches(frame, batch_size, shuffle_buffer, seed, torch.from_dlpack)
-
-    class FrameDataset(IterableDataset):  # type: ignore[misc]
-        """Batches of tensors of a frame; `set_epoch` changes how they are mixed."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.epoch = 0
-
-        def set_epoch(self, epoch: int) -> None:
-            self.epoch = epoch
-
-        def __iter__(self) -> Iterator[dict[str, Any]]:
-            info = get_worker_info()
-            worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
-            rank, world = _rank(torch, rank_of_world)
-            return batches.read(rank * workers + worker, world * workers, self.epoch)
-
-    return FrameDataset()
-
-
-def _rank(torch: Any, given: tuple[int | None, int | None]) -> tuple[int, int]:
-    rank, world = given
-    distributed = torch.distributed
-    if rank is None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return rank or 0, world or 1
+    return FrameDataset(batches, rank_of_world)

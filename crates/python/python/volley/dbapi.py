@@ -172,7 +172,9 @@ class Cursor:
         """Name and type of each column, and five more values that are not known."""
         if self._frame is None or not self._has_rows:
             return None
-        columns = self._frame.schema.items()
+        # Columns may have the same name.
+        table = self._frame._table
+        columns = self._frame.schema.items() if table is None else table.schema()
         return [(name, of, None, None, None, None, None) for name, of in columns]
 
     def execute(self, operation: str, parameters: Any = ()) -> Cursor:

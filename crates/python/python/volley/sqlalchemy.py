@@ -6,6 +6,7 @@ database file: `volley:////tmp/shop.volley`. All connections of an engine have t
 
 from __future__ import annotations
 
+import decimal
 import re
 
 from sqlalchemy import exc, pool, types
@@ -140,9 +141,20 @@ class VolleyCompiler(compiler.SQLCompiler):
     def visit_sequence(self, sequence: Any, **kw: Any) -> str:
         return f"nextval('{self.preparer.format_sequence(sequence)}')"
 
+    def visit_next_value_func(self, next_value: Any, **kw: Any) -> str:
+        return self.visit_sequence(next_value.sequence, **kw)
+
     def for_update_clause(self, select: Any, **kw: Any) -> str:
         # Transactions see a snapshot: there are no locks of rows.
         return ""
+
+
+class VolleyExecutionContext(default.DefaultExecutionContext):
+    """What runs around a statement."""
+
+    def fire_sequence(self, seq: Any, type_: Any) -> Any:
+        name = self.identifier_preparer.format_sequence(seq)
+        return self._execute_scalar(f"SELECT nextval('{name}')", type_)
 
 
 class VolleyDDLCompiler(compiler.DDLCompiler):
@@ -170,6 +182,11 @@ class VolleyDDLCompiler(compiler.DDLCompiler):
         made = [f"CREATE SEQUENCE IF NOT EXISTS {self.preparer.quote(it)};\n" for it in sequences]
         return "".join(made) + super().visit_create_table(create, **kw)
 
+    def visit_drop_table(self, drop: Any, **kw: Any) -> str:
+        sequences = [it for it in map(_sequence, drop.element.columns) if it is not None]
+        dropped = [f";\nDROP SEQUENCE IF EXISTS {self.preparer.quote(it)}" for it in sequences]
+        return super().visit_drop_table(drop, **kw) + "".join(dropped)
+
     def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> str | None:
         return None
 
@@ -187,10 +204,26 @@ def _sequence(column: Any) -> str | None:
     """The name of the sequence of a key that numbers itself."""
     table = column.table
     is_own = table is not None and column is table._autoincrement_column
-    has_default = column.server_default is not None or column.default is not None
+    given = column.default
+    # An optional sequence is for databases that do not number keys by themselves.
+    is_optional = given is not None and given.is_sequence and given.optional
+    has_default = column.server_default is not None or (given is not None and not is_optional)
     if column.identity is None and (not is_own or has_default):
         return None
     return f"{table.name}_{column.name}_seq"
+
+
+class _Numeric(types.Numeric):  # type: ignore[type-arg, unused-ignore]
+    """Decimals. A quotient of decimals is a DOUBLE."""
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Any:
+        if not self.asdecimal:
+            return super().result_processor(dialect, coltype)
+
+        def exact(value: Any) -> Any:
+            return decimal.Decimal(repr(value)) if isinstance(value, float) else value
+
+        return exact
 
 
 class _JSONPath(types.JSON.JSONPathType):
@@ -230,11 +263,14 @@ class VolleyDialect(default.DefaultDialect):
     delete_returning = True
     use_insertmanyvalues = True
     max_identifier_length = 1000
+    execution_ctx_cls = VolleyExecutionContext
     statement_compiler = VolleyCompiler
     ddl_compiler = VolleyDDLCompiler
     type_compiler_cls = VolleyTypeCompiler
     default_schema_name = "main"
-    colspecs = {types.JSON.JSONPathType: _JSONPath}
+    # 15 / 10 is 1.5.
+    div_is_floordiv = False
+    colspecs = {types.JSON.JSONPathType: _JSONPath, types.Numeric: _Numeric}
 
     def __init__(
         self, json_serializer: Any = None, json_deserializer: Any = None, **kw: Any
@@ -368,6 +404,18 @@ class VolleyDialect(default.DefaultDialect):
         return bool(rows)
 
     @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
+    def get_sequence_names(
+        self, connection: Any, schema: str | None = None, **kw: Any
+    ) -> list[str]:
+        rows = self._rows(
+            connection,
+            "SELECT sequence_name FROM duckdb_sequences() "
+            "WHERE database_name = current_database() AND schema_name = ? ORDER BY 1",
+            schema or "main",
+        )
+        return [name for (name,) in rows]
+
+    @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def get_columns(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
@@ -397,11 +445,13 @@ class VolleyDialect(default.DefaultDialect):
     ) -> Any:
         if not self.has_table(connection, table_name, schema):
             raise exc.NoSuchTableError(table_name)
-        prepare = self.identifier_preparer.quote
-        name = ".".join(prepare(it) for it in ([schema] if schema else []) + [table_name])
-        literal = name.replace("'", "''")
-        rows = self._rows(connection, f"PRAGMA table_info('{literal}')")
-        return {"constrained_columns": [row[1] for row in rows if row[5]], "name": None}
+        rows = self._rows(
+            connection,
+            "SELECT constraint_column_names FROM duckdb_constraints() WHERE constraint_type = "
+            "'PRIMARY KEY' AND database_name = current_database() AND schema_name = ? AND table_name = ?",
+            schema or "main", table_name,
+        )
+        return {"constrained_columns": rows[0][0] if rows else [], "name": None}
 
     @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def get_foreign_keys(

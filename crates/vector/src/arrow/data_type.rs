@@ -7,9 +7,12 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_types::{
     Exchange, FIXED_ARRAY_SIZE_MAX, Field, PhysicalType, Schema, Type,
-    custom::{TimestampTz, TimestampUnit, UnsignedInteger},
+    custom::{TimestampTz, TimestampUnit, UnsignedInteger, Uuid},
     row_field_name,
 };
+
+/// The key of the name of an extension type in the metadata of a field.
+const EXTENSION_NAME: &str = "ARROW:extension:name";
 
 /// Which of several Arrow layouts a vector takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +112,7 @@ fn arrow_field(name: &str, of: &Type, layout: ArrowLayout, nullable: bool) -> Ar
         Exchange::Json => "arrow.json",
         _ => return field,
     };
-    let name = ("ARROW:extension:name".to_owned(), extension.to_owned());
+    let name = (EXTENSION_NAME.to_owned(), extension.to_owned());
     let parameters = ("ARROW:extension:metadata".to_owned(), String::new());
     let metadata = match extension {
         "arrow.uuid" => vec![name],
@@ -130,10 +133,27 @@ pub fn schema_to_arrow(schema: &Schema, layout: ArrowLayout) -> ArrowSchema {
 /// Unsupported, for Arrow types without a counterpart.
 pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema> {
     let fields = schema.fields().iter().map(|it| {
-        let data_type = type_from_arrow(it.data_type()).map_err(|e| e.at("column", it.name()))?;
+        let data_type = type_of_field(it).map_err(|e| e.at("column", it.name()))?;
         Ok(Field::new(it.name(), data_type))
     });
     fields.collect::<Result<Vec<_>>>().map(Schema::new)
+}
+
+/// The logical type of the values of an Arrow field, which may name an extension type: `arrow.uuid`
+/// is UUID. Others are what their storage is.
+///
+/// # Errors
+///
+/// As [`type_from_arrow`].
+pub(super) fn type_of_field(field: &ArrowField) -> Result<Type> {
+    match field.data_type() {
+        DataType::FixedSizeBinary(16) if has_uuids(field) => Ok(Uuid::data_type()),
+        other => type_from_arrow(other),
+    }
+}
+
+fn has_uuids(field: &ArrowField) -> bool {
+    field.metadata().get(EXTENSION_NAME).is_some_and(|it| it == "arrow.uuid")
 }
 
 /// The logical type that an Arrow type becomes.
@@ -169,6 +189,8 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         | DataType::FixedSizeBinary(_) => Type::Varbinary,
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(TimeUnit::Second, None) => TimestampUnit::Second.data_type(),
+        DataType::Timestamp(TimeUnit::Millisecond, None) => TimestampUnit::Millisecond.data_type(),
         DataType::Timestamp(TimeUnit::Nanosecond, None) => TimestampUnit::Nanosecond.data_type(),
         DataType::Timestamp(_, None) => Type::Timestamp,
         DataType::Timestamp(_, Some(_)) => TimestampTz::data_type(),
@@ -176,28 +198,26 @@ pub fn type_from_arrow(data_type: &DataType) -> Result<Type> {
         DataType::List(element)
         | DataType::LargeList(element)
         | DataType::ListView(element)
-        | DataType::LargeListView(element) => Type::array(type_from_arrow(element.data_type())?),
+        | DataType::LargeListView(element) => Type::array(type_of_field(element)?),
         DataType::FixedSizeList(element, size) => {
-            let element = type_from_arrow(element.data_type())?;
+            let element = type_of_field(element)?;
             match fixed_size(*size) {
                 Some(size) => Type::fixed_array(element, size),
                 None => Type::array(element),
             }
         }
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) if fields.len() == 2 => Type::map(
-                type_from_arrow(fields[0].data_type())?,
-                type_from_arrow(fields[1].data_type())?,
-            ),
+            DataType::Struct(fields) if fields.len() == 2 => {
+                Type::map(type_of_field(&fields[0])?, type_of_field(&fields[1])?)
+            }
             _ => return Err(unsupported(data_type)),
         },
         DataType::Struct(fields) => {
-            let fields =
-                fields.iter().map(|it| Ok(Field::new(it.name(), type_from_arrow(it.data_type())?)));
+            let fields = fields.iter().map(|it| Ok(Field::new(it.name(), type_of_field(it)?)));
             Type::row(fields.collect::<Result<Vec<_>>>()?)
         }
         DataType::Dictionary(_, values) => type_from_arrow(values)?,
-        DataType::RunEndEncoded(_, values) => type_from_arrow(values.data_type())?,
+        DataType::RunEndEncoded(_, values) => type_of_field(values)?,
         _ => return Err(unsupported(data_type)),
     })
 }

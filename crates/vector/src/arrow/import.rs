@@ -1,16 +1,22 @@
 //! Arrow arrays as vectors.
 
-use super::{data_type::fixed_size, type_from_arrow};
+use super::{
+    data_type::{fixed_size, type_of_field},
+    type_from_arrow,
+};
 use crate::{Batch, FixedArrays, Nested, StringBuilder, StringValues, StringView, Values, Vector};
 use arrow_array::{
     Array, ArrowPrimitiveType, GenericByteArray, GenericListArray, GenericListViewArray,
     OffsetSizeTrait, RecordBatch, cast::AsArray, types::*,
 };
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_types::{Interval, Native, Type, custom::SignFlipped};
+use volley_types::{
+    Interval, Native, Type,
+    custom::{SignFlipped, Uuid, stored_bits},
+};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
@@ -21,15 +27,42 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 ///
 /// As [`from_arrow`].
 pub fn batch_from_arrow(batch: &RecordBatch) -> Result<Batch> {
-    let columns = batch.columns().iter().map(|it| from_arrow(it.as_ref()));
+    let schema = batch.schema();
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(array, field)| field_from_arrow(array.as_ref(), field));
     Ok(Batch::new(columns.collect::<Result<_>>()?, batch.num_rows()))
+}
+
+/// The array of a field as a vector of the type that
+/// [`schema_from_arrow`](super::schema_from_arrow) gives the field, which may name an extension
+/// type.
+///
+/// # Errors
+///
+/// As [`from_arrow`].
+pub fn field_from_arrow(array: &dyn Array, field: &Field) -> Result<Vector> {
+    match (array.data_type(), type_of_field(field)?) {
+        (DataType::FixedSizeBinary(16), to) if to == Uuid::data_type() => Ok(uuids(array, to)),
+        _ => from_arrow(array),
+    }
+}
+
+/// 16 bytes each as UUIDs.
+fn uuids(array: &dyn Array, to: Type) -> Vector {
+    let bits = |bytes: Option<&[u8]>| {
+        let bytes = bytes.and_then(|it| <[u8; 16]>::try_from(it).ok());
+        stored_bits(u128::from_be_bytes(bytes.unwrap_or_default()))
+    };
+    let values: Vec<i128> = array.as_fixed_size_binary().iter().map(bits).collect();
+    Vector::native(to, values, array.nulls().cloned())
 }
 
 /// The array as a vector of [`type_from_arrow`]'s type, sharing buffers where the layouts agree.
 ///
 /// # Errors
 ///
-/// Unsupported types; values that leave the range of the logical type (timestamps in seconds).
+/// Unsupported types; values that leave the range of the logical type, such as timestamps in
+/// seconds with a time zone.
 pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
     let to = type_from_arrow(array.data_type())?;
     let nulls = array.nulls().cloned();
@@ -73,6 +106,10 @@ pub fn from_arrow(array: &dyn Array) -> Result<Vector> {
         }
         DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) => {
             date_or_time(array, to)
+        }
+        DataType::Timestamp(TimeUnit::Second, None) => same::<TimestampSecondType>(array, to),
+        DataType::Timestamp(TimeUnit::Millisecond, None) => {
+            same::<TimestampMillisecondType>(array, to)
         }
         DataType::Timestamp(TimeUnit::Nanosecond, None) => {
             same::<TimestampNanosecondType>(array, to)
@@ -220,16 +257,20 @@ fn aligned(values: ScalarBuffer<Interval>) -> ScalarBuffer<Interval> {
 fn nested(array: &dyn Array, to: Type) -> Result<Vector> {
     let nulls = array.nulls().cloned();
     let values = match array.data_type() {
-        DataType::List(_) => Values::Array(from_list(array.as_list::<i32>())?),
-        DataType::LargeList(_) => Values::Array(from_list(array.as_list::<i64>())?),
-        DataType::ListView(_) => Values::Array(from_list_view(array.as_list_view::<i32>())?),
-        DataType::LargeListView(_) => Values::Array(from_list_view(array.as_list_view::<i64>())?),
-        DataType::FixedSizeList(_, size) if fixed_size(*size).is_some() => {
-            let elements = Arc::new(from_arrow(array.as_fixed_size_list().values().as_ref())?);
+        DataType::List(of) => Values::Array(from_list(array.as_list::<i32>(), of)?),
+        DataType::LargeList(of) => Values::Array(from_list(array.as_list::<i64>(), of)?),
+        DataType::ListView(of) => Values::Array(from_list_view(array.as_list_view::<i32>(), of)?),
+        DataType::LargeListView(of) => {
+            Values::Array(from_list_view(array.as_list_view::<i64>(), of)?)
+        }
+        DataType::FixedSizeList(of, size) if fixed_size(*size).is_some() => {
+            let elements = array.as_fixed_size_list().values();
+            let elements = Arc::new(field_from_arrow(elements.as_ref(), of)?);
             Values::FixedArray(FixedArrays { size: *size as usize, len: array.len(), elements })
         }
-        DataType::FixedSizeList(_, size) => {
-            let elements = Arc::new(from_arrow(array.as_fixed_size_list().values().as_ref())?);
+        DataType::FixedSizeList(of, size) => {
+            let elements = array.as_fixed_size_list().values();
+            let elements = Arc::new(field_from_arrow(elements.as_ref(), of)?);
             let offsets = (0..array.len()).map(|row| narrow(row * *size as usize));
             let offsets: Vec<i32> = offsets.collect::<Result<_>>()?;
             let sizes = vec![*size; array.len()].into();
@@ -243,8 +284,9 @@ fn nested(array: &dyn Array, to: Type) -> Result<Vector> {
             let elements = from_arrow(map.entries())?.with_fields_of_entries();
             Values::Map(with_offsets(map.value_offsets(), elements)?)
         }
-        DataType::Struct(_) => {
-            let children = array.as_struct().columns().iter().map(|it| from_arrow(it.as_ref()));
+        DataType::Struct(fields) => {
+            let children = array.as_struct().columns().iter().zip(fields);
+            let children = children.map(|(it, of)| field_from_arrow(it.as_ref(), of));
             Values::Row { children: children.collect::<Result<_>>()?, len: array.len() }
         }
         DataType::Dictionary(..) => return dictionary(array),
@@ -254,8 +296,8 @@ fn nested(array: &dyn Array, to: Type) -> Result<Vector> {
     Ok(Vector::flat(to, values, nulls))
 }
 
-fn from_list<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<Nested> {
-    with_offsets(array.value_offsets(), from_arrow(array.values().as_ref())?)
+fn from_list<O: OffsetSizeTrait>(array: &GenericListArray<O>, of: &Field) -> Result<Nested> {
+    with_offsets(array.value_offsets(), field_from_arrow(array.values().as_ref(), of)?)
 }
 
 fn with_offsets<O: OffsetSizeTrait>(offsets: &[O], elements: Vector) -> Result<Nested> {
@@ -266,7 +308,10 @@ fn with_offsets<O: OffsetSizeTrait>(offsets: &[O], elements: Vector) -> Result<N
     Ok(Nested { offsets: starts.into(), sizes: sizes.into(), elements: Arc::new(elements) })
 }
 
-fn from_list_view<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<Nested> {
+fn from_list_view<O: OffsetSizeTrait>(
+    array: &GenericListViewArray<O>,
+    of: &Field,
+) -> Result<Nested> {
     let narrowed = |values: &ScalarBuffer<O>| -> Result<ScalarBuffer<i32>> {
         if !O::IS_LARGE {
             return Ok(ScalarBuffer::new(values.inner().clone(), 0, values.len()));
@@ -276,7 +321,7 @@ fn from_list_view<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result
     Ok(Nested {
         offsets: narrowed(array.offsets())?,
         sizes: narrowed(array.sizes())?,
-        elements: Arc::new(from_arrow(array.values().as_ref())?),
+        elements: Arc::new(field_from_arrow(array.values().as_ref(), of)?),
     })
 }
 
@@ -328,7 +373,11 @@ fn runs_of<R: RunEndIndexType>(array: &dyn Array) -> Result<Vector> {
         .as_any()
         .downcast_ref::<arrow_array::RunArray<R>>()
         .ok_or_else(|| Error::internal("run-end array of another type"))?;
-    let base = Arc::new(from_arrow(runs.values().as_ref())?);
+    let base = match array.data_type() {
+        DataType::RunEndEncoded(_, of) => field_from_arrow(runs.values().as_ref(), of)?,
+        _ => from_arrow(runs.values().as_ref())?,
+    };
+    let base = Arc::new(base);
     let ends = runs.run_ends();
     if let Some(ends) = shared_ends(array) {
         return Ok(Vector::run_length(ends, base));

@@ -6,7 +6,10 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, ScalarBuffer};
 use std::sync::Arc;
-use volley_types::{Field, Type, Value};
+use volley_types::{
+    Field, Type, Value,
+    custom::{CustomType, TimestampUnit, Uuid},
+};
 
 /// Every value of `vector` survives a trip through Arrow in both layouts.
 #[track_caller]
@@ -117,4 +120,48 @@ fn intervals_at_addresses_that_kernels_do_not_take_are_copied() {
         let expected = [array.value(1), array.value(0)].map(Value::Interval);
         assert_eq!(gathered.to_values().unwrap(), expected);
     }
+}
+
+#[test]
+fn timestamps_of_every_unit_share_their_buffers() {
+    let value = |units: i64| Value::BigInt(units);
+    for unit in [TimestampUnit::Second, TimestampUnit::Millisecond, TimestampUnit::Nanosecond] {
+        check(unit.data_type(), &[value(i64::MIN), Value::Null, value(-1), value(i64::MAX)]);
+        check(Type::array(unit.data_type()), &[Value::Array([value(5)].into()), Value::Null]);
+        let vector = Vector::native::<i64>(unit.data_type(), vec![1, 2], None);
+        let array = to_arrow(&vector, ArrowLayout::Portable).unwrap();
+        let own = vector.flat_values().unwrap().fixed_buffer().unwrap().as_ptr();
+        assert_eq!(array.to_data().buffers()[0].as_ptr(), own);
+        let back = from_arrow(array.as_ref()).unwrap();
+        assert_eq!(*back.data_type(), unit.data_type());
+        assert_eq!(back.flat_values().unwrap().fixed_buffer().unwrap().as_ptr(), own);
+    }
+}
+
+#[test]
+fn uuids_are_known_by_the_extension_of_their_field() {
+    let uuid = |text: &str| Uuid.parse(text).unwrap();
+    let values = [uuid("00112233-4455-6677-8899-aabbccddeeff"), Value::Null, uuid(&"f".repeat(32))];
+    let list = Value::Array(values.clone().into());
+    let row = |it: &Value| Value::Row([it.clone()].into());
+    for (data_type, values) in [
+        (Uuid::data_type(), values.to_vec()),
+        (Type::array(Uuid::data_type()), vec![list.clone(), Value::Null]),
+        (Type::row([Field::new("u", Uuid::data_type())]), values.iter().map(row).collect()),
+        (Type::map(Uuid::data_type(), Uuid::data_type()), vec![Value::Null]),
+    ] {
+        let vector = Vector::from_values(data_type.clone(), &values);
+        let field = field_to_arrow(&Field::new("a", data_type.clone()), ArrowLayout::Portable);
+        let array = to_arrow(&vector, ArrowLayout::Portable).unwrap();
+        let back = field_from_arrow(array.as_ref(), &field).unwrap();
+        assert_eq!(*back.data_type(), data_type);
+        assert_eq!(back.to_values().unwrap(), values);
+        let schema = arrow_schema::Schema::new(vec![field]);
+        let found = schema_from_arrow(&schema).unwrap();
+        assert_eq!(found.types().collect::<Vec<_>>(), [&data_type]);
+    }
+    // Without the extension they are bytes.
+    let vector = Vector::from_values(Uuid::data_type(), &values);
+    let array = to_arrow(&vector, ArrowLayout::Portable).unwrap();
+    assert_eq!(*from_arrow(array.as_ref()).unwrap().data_type(), Type::Varbinary);
 }

@@ -102,6 +102,12 @@ fn number(array: &dyn Array, row: usize) -> Value {
             Value::Time(at::<Time64NanosecondType>(array, row).div_euclid(1000))
         }
         DataType::Time64(_) => Value::Time(at::<Time64MicrosecondType>(array, row)),
+        DataType::Timestamp(TimeUnit::Second, None) => {
+            Value::BigInt(at::<TimestampSecondType>(array, row))
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, None) => {
+            Value::BigInt(at::<TimestampMillisecondType>(array, row))
+        }
         DataType::Timestamp(TimeUnit::Nanosecond, None) => {
             Value::BigInt(at::<TimestampNanosecondType>(array, row))
         }
