@@ -567,7 +567,8 @@ fn show(session: &Session, statement: Statement) -> Result<ResultStream> {
             text(&["property", "value"], &function(session, &name))
         }
         Statement::Describe { columns } => {
-            let rows = columns.into_iter().map(|it| vec![it.0, it.1.to_string()]);
+            let names = session.settings().type_names;
+            let rows = columns.into_iter().map(|it| vec![it.0, names.name(&it.1)]);
             text(&["column_name", "column_type"], &rows.collect::<Vec<_>>())
         }
         _ => Err(Error::internal("a statement that shows nothing")),

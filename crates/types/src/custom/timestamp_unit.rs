@@ -84,7 +84,7 @@ impl TimestampUnit {
         match self {
             TimestampUnit::Nanosecond => text::push_timestamp_nanos(out, units),
             // What is beyond TIMESTAMP cannot be read or computed.
-            _ => text::push_timestamp(out, self.to_micros(units).unwrap_or(i64::MAX)),
+            _ => text::push_timestamp(out, self.to_micros(units).unwrap_or(i64::MAX - 1)),
         }
     }
 
