@@ -49,6 +49,7 @@ RULES = [
     "fold_constants", "narrow_constants", "simplify_booleans", "inline_ctes", "merge_projections", "simplify_outer_joins",
     "push_filters", "infer_predicates", "derive_from_or", "drop_empty", "drop_distinct", "push_limits", "place_semi_joins",
     "order_joins", "choose_build_sides", "share_subplans", "prune_columns", "split_distinct",
+    "aggregate_early", "scan_fields",
 ]
 QUERIES_PER_SEED = 20
 
