@@ -23,6 +23,9 @@ use volley_connector::{CatalogDifference, CatalogSnapshot, Reference, SequenceId
 use volley_error::{Error, Result};
 use volley_pdt::{Pdt, Stamp, Translator, bytes::Output};
 
+/// Bytes of the log between two looks at all segments for jobs that are due.
+const LOOK_BYTES: u64 = 1 << 20;
+
 /// Jobs are looked for when this many segments were added.
 const LOOK_SEGMENTS: usize = 4;
 
@@ -91,11 +94,6 @@ impl Core {
             self.added = 0;
         }
         is_time
-    }
-
-    /// Looks for jobs again after the next commit.
-    pub(crate) fn look_again(&mut self) {
-        self.look_at = 0;
     }
 
     /// Appends records. After an error whose outcome is not known, nothing can be changed.
@@ -196,7 +194,12 @@ impl Storage {
             self.publish(next.clone());
         }
         match core.append(&output.bytes) {
-            Ok(()) => self.publish(next),
+            Ok(()) => {
+                self.publish(next);
+                if core.is_time_to_look(LOOK_BYTES) {
+                    self.look_for_jobs();
+                }
+            }
             Err(error) => {
                 let failed = results.iter_mut().filter(|it| it.is_ok());
                 failed.for_each(|it| *it = Err(same(&error)));

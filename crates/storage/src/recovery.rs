@@ -17,7 +17,10 @@ use crate::{
     storage::Shared,
     version::TableVersion,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 use volley_connector::{CatalogSnapshot, TableId};
 use volley_error::{Error, Result};
 use volley_pdt::{Budget, Pdt, Stamp, bytes::Input};
@@ -104,6 +107,7 @@ pub(crate) fn assemble(parts: Parts, options: StorageOptions) -> Storage {
         core: Mutex::new(core),
         shared: Mutex::new(shared),
         queue: Queue::default(),
+        is_to_look: AtomicBool::new(true),
     }
 }
 

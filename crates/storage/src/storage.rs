@@ -24,7 +24,7 @@ use crate::{
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::AtomicBool},
 };
 use volley_connector::SequenceId;
 use volley_error::{Error, ErrorKind, Result};
@@ -68,6 +68,8 @@ pub struct Storage {
     pub(crate) core: Mutex<Core>,
     pub(crate) shared: Mutex<Shared>,
     pub(crate) queue: Queue,
+    /// Whether jobs that are due are to be looked for.
+    pub(crate) is_to_look: AtomicBool,
 }
 
 /// What readers and transactions begin with.

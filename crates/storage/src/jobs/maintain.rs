@@ -1,15 +1,15 @@
 //! Which jobs are due.
 
 use crate::{SEGMENT_ROWS_MAX, SegmentVersion, Storage, TableVersion, Version};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 use volley_connector::TableId;
 use volley_error::Result;
 
 /// A checkpoint is due after this many bytes of the log.
 const LOG_BYTES: u64 = 64 << 20;
-
-/// Bytes of the log between two looks at all segments.
-const LOOK_BYTES: u64 = 1 << 20;
 
 /// A segment is written again when more than one of this many of its rows changed.
 const CHANGED_PART: u64 = 10;
@@ -41,9 +41,10 @@ pub enum Due {
 }
 
 impl Storage {
-    /// The job that is due most urgently. Looks again after every MiB of the log.
+    /// The job that is due most urgently. Looks again after every MiB of the log. Most calls wait
+    /// for no lock: others commit meanwhile.
     pub fn due(&self) -> Option<Due> {
-        if !self.core().is_time_to_look(LOOK_BYTES) {
+        if !self.is_to_look.swap(false, Ordering::Relaxed) {
             return None;
         }
         let version = self.snapshot();
@@ -75,8 +76,13 @@ impl Storage {
             Due::Propagate(table, segment) => self.propagate(table, segment),
             Due::Merge(table, segments) => self.merge(table, &segments),
         }?;
-        self.core().look_again();
+        self.look_for_jobs();
         Ok(())
+    }
+
+    /// Lets the next call of [`Storage::due`] look.
+    pub(crate) fn look_for_jobs(&self) {
+        self.is_to_look.store(true, Ordering::Relaxed);
     }
 
     /// Merges the small segments of a table, and writes those again whose files are hardly used.

@@ -427,3 +427,26 @@ fn a_check_reads_everything_and_finds_damage() {
     // Every bit of a file belongs to a block that is read.
     assert_eq!(findings, 14 + 2);
 }
+
+#[test]
+fn looking_for_jobs_does_not_wait_for_a_commit() {
+    use hooked_store::{Hooked, Operation};
+    use std::sync::OnceLock;
+    static STORAGE: OnceLock<Arc<Storage>> = OnceLock::new();
+    let folder = tempdir().unwrap();
+    let hook = |operation: Operation, _: &crate::Name| {
+        // The thread that syncs a group has the lock that another would wait for.
+        if operation == Operation::Sync {
+            let due = STORAGE.get().map(|it| it.due());
+            assert!(matches!(due, None | Some(None)), "{due:?}");
+        }
+        Ok(())
+    };
+    let store = Hooked::new(LocalStore::open(folder.path()).unwrap(), hook);
+    let storage = Storage::open(store, options()).unwrap();
+    let table = create(&storage, "t");
+    assert_eq!(storage.due(), None);
+    STORAGE.set(Arc::clone(&storage)).unwrap();
+    commit(&storage, |it| insert(it, table, &batch(0..4))).unwrap();
+    assert_eq!(rows(&storage, table).len(), 4);
+}

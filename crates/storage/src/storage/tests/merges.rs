@@ -164,13 +164,13 @@ fn files_that_are_hardly_used_are_freed() {
     storage.propagate(table, large).unwrap();
     storage.checkpoint().unwrap();
     assert!(bytes() > 8 << 20, "the rest of the file is in use");
-    storage.core().look_again();
+    storage.look_for_jobs();
     let job = storage.due().unwrap();
     assert!(matches!(&job, Due::Merge(_, segments) if segments.len() == 1), "{job:?}");
     storage.run(job).unwrap();
     storage.checkpoint().unwrap();
     assert!(bytes() < 1 << 20, "{}", bytes());
     assert_eq!(storage.snapshot().table(table).unwrap().rows(), 5000);
-    storage.core().look_again();
+    storage.look_for_jobs();
     assert_eq!(storage.due(), None);
 }
