@@ -46,6 +46,8 @@ DEFAULT_MODES = {
     "0.296": ["single", "one", "two", "load", "pressure", "drain", "faults"],
 }
 QUERIES_AT_ONCE = 50
+# Also on a machine that is busy.
+READY_SECONDS = 300
 TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
 INSIDE_NAMESPACE = "VOLLEY_PRESTO_NAMESPACE"
 
@@ -331,7 +333,7 @@ def fill_hive(volley, folder, scale="0.01"):
 
 
 def wait_until_ready(processes, mode):
-    deadline = time.time() + 120
+    deadline = time.time() + READY_SECONDS
     while time.time() < deadline:
         for process in processes:
             if process.poll() is not None:
@@ -341,7 +343,7 @@ def wait_until_ready(processes, mode):
                 return
         except (OSError, QueryFailed):
             time.sleep(0.5)
-    raise SystemExit("the servers are not ready after 120 s")
+    raise SystemExit(f"the servers are not ready after {READY_SECONDS} s")
 
 
 def expected_rows(number):
