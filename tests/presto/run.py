@@ -109,8 +109,8 @@ JVM_OPTIONS = [
 # Statements that must fail with this error, and leave the worker alive.
 FAILURES = [
     ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
-    ("SELECT khyperloglog_agg(l_orderkey, l_partkey) FROM lineitem", "FUNCTION_NOT_FOUND"),
-    ("SELECT qdigest_agg(l_orderkey) FROM lineitem", "NOT_SUPPORTED"),
+    ("SELECT sketch_theta(l_orderkey) FROM lineitem", "FUNCTION_NOT_FOUND"),
+    ("SELECT noisy_empty_approx_set_sfm(l_tax) IS NULL FROM lineitem", "NOT_SUPPORTED"),
 ]
 
 # A query that runs for minutes, with an exchange between the workers.
