@@ -87,8 +87,8 @@ fn register_colors(registry: &mut Registry) {
     let described = doc(
         "color(name) -> color, color(fraction, color, color) -> color, color(value, low, high, \
          color, color) -> color",
-        "The color of a name, such as red, or of `#rgb`; or the color between two at a fraction from \
-         0 to 1, or at the place of a value between two others.",
+        "The color of a name, such as red, or of `#rgb`; or the color between two at a fraction \
+         from 0 to 1, or at the place of a value between two others.",
         ("CAST(color('#f00') AS VARCHAR)", "#ff0000"),
     );
     add(registry, "color", described, &[Type::Varchar], &color, |row| {
@@ -156,9 +156,9 @@ fn register_texts(registry: &mut Registry) {
     });
     let described = doc(
         "bar(fraction, width[, low color, high color]) -> varchar",
-        "A bar of blocks up to a fraction of the width, from the low color to the high one: red and \
-         green if left out.",
-        ("length(bar(0.5, 4))", "34"),
+        "A bar of blocks up to a fraction of the width, from the low color to the high one: red \
+         and green if left out.",
+        ("length(bar(0.5, 4))", "30"),
     );
     add(registry, "bar", described, &[Type::Double, Type::BigInt], &text, |row| {
         bar(row, 0xff0000, 0x00ff00)

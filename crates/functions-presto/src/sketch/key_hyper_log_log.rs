@@ -276,7 +276,8 @@ pub(super) fn register(registry: &mut Registry) {
         ("khyperloglog_agg", "khyperloglog_agg(x, identity) -> khyperloglog"),
         "A sketch of how many identities, integers or texts, each value is found with; rows with a \
          null do not count.",
-        "uniqueness_distribution(khyperloglog_agg(x, u)) FROM (VALUES (1, 1), (1, 2), (2, 1)) t(x, u)",
+        "uniqueness_distribution(khyperloglog_agg(x, u)) FROM (VALUES (1, 1), (1, 2), (2, 1)) t(x, \
+         u)",
         "{1=0.5, 2=0.5}",
         bind_make,
     );
@@ -356,8 +357,8 @@ fn register_identities(registry: &mut Registry) {
             "uniqueness_distribution",
             "uniqueness_distribution(khyperloglog[, n]) -> map(bigint, double)",
         ),
-        "The shares of values by their number of identities from 1 to n, the last one with all that \
-         have more; n is the number of values if left out.",
+        "The shares of values by their number of identities from 1 to n, the last one with all \
+         that have more; n is the number of values if left out.",
         (&format!("uniqueness_distribution(k) {FROM}"), "{1=0.5, 2=0.5}"),
         |args| {
             let types = [sketch_type(), Type::BigInt];
@@ -415,7 +416,7 @@ fn unsupported() -> Error {
 mod tests {
     use super::*;
 
-    /// A sketch of so many values, each with as many identities as its number modulo 7, plus 1.
+    /// A sketch of values, each with as many identities as its number modulo 7, plus 1.
     fn sketch_of(values: std::ops::Range<i64>, values_max: usize) -> KeyHyperLogLog {
         let mut sketch = KeyHyperLogLog::new(values_max, 8);
         let hash = |it: i64| hash_of(&Value::BigInt(it)).expect("a hash");

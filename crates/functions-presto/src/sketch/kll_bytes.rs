@@ -12,8 +12,8 @@
 //! Positions of levels count from the start of an array of the capacity of all levels; the items
 //! fill its end.
 //! Numbers are little-endian. Items that are numbers have 8 bytes; a text has its length, 4 bytes,
-//! and its bytes; 8 truth values have a byte, the first in its lowest bit. Flags: 1 no items, 2 level 0 is sorted, 4 one
-//! item.
+//! and its bytes; 8 truth values have a byte, the first in its lowest bit. Flags: 1 no items, 2
+//! level 0 is sorted, 4 one item.
 
 use volley_functions::kll::{Item, K_MIN, Kll, NumberItem, take};
 use volley_types::Value;

@@ -64,7 +64,11 @@ impl CustomType for ZonedClock {
     }
 
     fn parse(&self, text: &str) -> Option<Value> {
-        let on_first_day = format!("1970-01-01 {}", text.trim());
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let on_first_day = format!("1970-01-01 {text}");
         let (local, written) = text::parse_zoned(&on_first_day)?;
         let zone = match written {
             text::WrittenZone::None => ZoneId::of(&self.zone),

@@ -36,6 +36,8 @@ pub fn needs_settings(name: &str, args: &[Type]) -> bool {
         // The bytes of a KLL sketch have the values in the order of the rows.
         "presto.approx_percentile" | "presto.sketch_kll" | "presto.sketch_kll_with_k" => true,
         "presto.tdigest_agg" | "presto.qdigest_agg" | "presto.differential_entropy" => true,
+        // Identities are integers or texts.
+        "presto.khyperloglog_agg" => args.get(1) == Some(&Type::Double),
         _ => name.starts_with("presto.noisy_"),
     }
 }
