@@ -50,6 +50,7 @@ mod planning;
 mod distribution;
 mod fragment_profile;
 mod statement;
+mod unvalidated;
 mod changes_in_with;
 mod write;
 mod held_rows;
