@@ -3,7 +3,7 @@
 use crate::{
     Session, Settings,
     attach::{Openers, openers},
-    session::{PageFormats, SessionParts},
+    distribution::PageFormats,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_arrow_file::ArrowFormat;
@@ -54,6 +54,21 @@ pub struct SessionBuilder {
     page_formats: PageFormats,
     platform: Option<Arc<dyn Platform>>,
     error: Option<Error>,
+}
+
+/// What a builder collected for a session.
+pub(crate) struct SessionParts {
+    pub(crate) settings: Settings,
+    pub(crate) registry: Registry,
+    pub(crate) lowerings: LoweringRegistry,
+    pub(crate) custom_nodes: CustomNodes,
+    pub(crate) files: FileSystems,
+    pub(crate) table_functions: BTreeMap<String, TableFunction>,
+    pub(crate) openers: Openers,
+    pub(crate) sinks: SinkRegistry,
+    pub(crate) formats: FormatRegistry,
+    pub(crate) page_formats: PageFormats,
+    pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
 impl Default for SessionBuilder {

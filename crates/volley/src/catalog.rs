@@ -17,9 +17,9 @@ use volley_memory::Pool;
 use volley_sql::MacroDefinition;
 use volley_types::Type;
 
-/// Functions in FROM, by lower-case name, the registry that they make plans with, where files are and
-/// which formats were added, what tables are charged to until a query reads
-/// them, and the state of the session.
+/// Functions in FROM, by lower-case name, the registry that they make plans with, where files are
+/// and which formats were added, what tables are charged to until a query reads them, and the state
+/// of the session.
 #[derive(Clone)]
 pub(crate) struct SessionHost {
     pub(crate) by_name: Arc<BTreeMap<String, TableFunction>>,

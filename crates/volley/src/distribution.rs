@@ -1,8 +1,6 @@
 //! Runs a plan as several tasks (`SET tasks`).
 
-use crate::{
-    Session, Settings, planning::PlannedTables, session::PageFormats, settings::ExchangePages,
-};
+use crate::{Session, Settings, planning::PlannedTables, settings::ExchangePages};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use volley_connector::TableProvider;
 use volley_error::{Error, ErrorKind, Result};
@@ -39,6 +37,22 @@ pub(crate) fn fragments(
         0 | 1 => DistributedPlan::cut(plan),
         _ => DistributedPlan::cut(&volley_optimizer::distribute(plan, &context)?),
     }
+}
+
+/// Formats of pages between tasks that were added, by name.
+pub(crate) type PageFormats = BTreeMap<&'static str, Arc<dyn PageFormat>>;
+
+/// Changes the setting `exchange_pages` to a format that was added; `None` if it is another setting
+/// or format.
+pub(crate) fn set_added_pages(session: &Session, name: &str, value: &str) -> Option<Result<()>> {
+    let (added, _) = session.page_formats.get_key_value(&*value.trim().to_lowercase())?;
+    let pages = ExchangePages::Added(added);
+    name.eq_ignore_ascii_case("exchange_pages").then(|| {
+        session.change_settings(|it| {
+            it.exchange_pages = pages;
+            Ok(())
+        })
+    })
 }
 
 /// What the fragments run with: `task` is what their tasks have in common.

@@ -51,6 +51,7 @@ mod distribution;
 mod fragment_profile;
 mod statement;
 mod show_session;
+mod unvalidated;
 mod changes_in_with;
 mod write;
 mod held_rows;

@@ -3,16 +3,17 @@
 use crate::{
     Outcome, ResultStream, SessionBuilder, Settings, access,
     attach::Openers,
+    builder::SessionParts,
     cache_settings,
     catalog::SessionHost,
     catalog_tables::information_schema,
+    distribution::{self, PageFormats},
     file_contents::add_file_contents,
     planning::{Planned, PlannedTables, StatementMemory},
     prepared::{self, Prepared, PreparedStatement},
     profiles::Profiles,
     readers::{add_readers, file_options},
     session_state::SessionState,
-    settings::ExchangePages,
     sniff_csv::add_sniff_csv,
     statement,
 };
@@ -28,10 +29,7 @@ use std::{
 use volley_catalog::{
     Databases, NewTable, Object, Replaces, SessionCatalog, StatementCatalog, TEMPORARY,
 };
-use volley_connector::{
-    FormatRegistry, PlanTable, RowChanges, SinkFactory, SinkRegistry, Table, TableDefinition,
-    TableFunction,
-};
+use volley_connector::{PlanTable, RowChanges, SinkFactory, SinkRegistry, Table, TableDefinition};
 use volley_connector_hive::{FileFormat, FileSinkFactory, FileTable};
 use volley_connector_memory::MemoryDatabase;
 use volley_error::{Error, Result};
@@ -44,7 +42,6 @@ use volley_schedule::Platform;
 use volley_sql::ParsedStatement;
 use volley_types::{Field, Schema, Zone};
 use volley_vector::arrow::{batch_from_arrow, schema_from_arrow};
-use volley_wire::PageFormat;
 
 /// Tables, settings and running queries of one user. Shared by reference among threads.
 ///
@@ -111,24 +108,6 @@ pub struct Session {
     /// Progress and profiles of its queries.
     pub(crate) profiles: Arc<Profiles>,
     /// The processes that run its queries; `None`: this one.
-    pub(crate) platform: Option<Arc<dyn Platform>>,
-}
-
-/// Formats of pages between tasks that were added, by name.
-pub(crate) type PageFormats = BTreeMap<&'static str, Arc<dyn PageFormat>>;
-
-/// What a builder collected for a session.
-pub(crate) struct SessionParts {
-    pub(crate) settings: Settings,
-    pub(crate) registry: Registry,
-    pub(crate) lowerings: LoweringRegistry,
-    pub(crate) custom_nodes: CustomNodes,
-    pub(crate) files: FileSystems,
-    pub(crate) table_functions: BTreeMap<String, TableFunction>,
-    pub(crate) openers: Openers,
-    pub(crate) sinks: SinkRegistry,
-    pub(crate) formats: FormatRegistry,
-    pub(crate) page_formats: PageFormats,
     pub(crate) platform: Option<Arc<dyn Platform>>,
 }
 
@@ -622,14 +601,8 @@ impl Session {
         if let Some(changed) = cache_settings::set(self, name, value) {
             return changed;
         }
-        if name.eq_ignore_ascii_case("exchange_pages")
-            && let Some((added, _)) = self.page_formats.get_key_value(&*value.to_lowercase())
-        {
-            let added = ExchangePages::Added(added);
-            return self.change_settings(|it| {
-                it.exchange_pages = added;
-                Ok(())
-            });
+        if let Some(changed) = distribution::set_added_pages(self, name, value) {
+            return changed;
         }
         if name.eq_ignore_ascii_case("spill_directory") {
             gate.check(value.trim())?;

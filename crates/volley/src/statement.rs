@@ -8,6 +8,7 @@ use crate::{
     planning::{Planned, StatementContext, plan_query},
     prepared,
     show_session::{SESSION_COLUMNS, matching, session_rows},
+    unvalidated,
     variables::Variable,
     write::{self, count_of, write_plan},
 };
@@ -18,7 +19,6 @@ use volley_connector_hive::FileFormat;
 use volley_error::{Error, Result, Span};
 use volley_expression::Expr;
 use volley_function::{FunctionNames, Package, PackageDoc, QueryConstants};
-use volley_io::{Validations, Validity};
 use volley_logical::{NamedTable, TableRef};
 use volley_memory::{Reservation, with_cancellation};
 use volley_plan::{PlanNode, PlanNodeId, ProjectNode, TableWriteNode, WriteTarget};
@@ -117,7 +117,7 @@ fn run_current(
     cx.replacements = replacements;
     // Plans are as deep as texts, and are cloned and dropped by recursion.
     volley_sql::with_room(parsed.text().len(), || {
-        let outcome = match run_unvalidated(session, parsed, &cx, &values).transpose() {
+        let outcome = match unvalidated::run(session, parsed, &cx, &values).transpose() {
             Some(rows) => rows.map(Outcome::Rows),
             None => {
                 let statement = bind(session, parsed, &cx, values);
@@ -138,38 +138,6 @@ fn run_current(
             }
         })
     })
-}
-
-/// Starts a query of remote files as the cache knows them, while their stores are asked whether
-/// they have changed. `None` if it is another statement, or if they have changed: then it is to be
-/// run anew, and nothing was seen of it.
-fn run_unvalidated(
-    session: &Session,
-    parsed: &ParsedStatement,
-    cx: &StatementContext,
-    values: &(Parameters, Option<Span>),
-) -> Result<Option<ResultStream>> {
-    // Files in functions have their scheme in the text, too; views and macros do not matter here.
-    if !parsed.is_query() || !parsed.text().contains("://") {
-        return Ok(None);
-    }
-    // The rows of a table of the caller may be there only once.
-    let is_remote = |it: &String| it.contains("://");
-    if cx.replacements.is_some() && !parsed.table_names().iter().all(is_remote) {
-        return Ok(None);
-    }
-    session.catalog.check_not_aborted()?;
-    let mut own = StatementContext::begin(session, Arc::clone(&cx.constants), None, parsed.text());
-    own.replacements.clone_from(&cx.replacements);
-    let validations = Validations::default();
-    let started = validations.run(|| match bind(session, parsed, &own, values.clone())? {
-        Statement::Query(query) => start_query(session, query, &own).map(Some),
-        _ => Ok(None),
-    });
-    match validations.answer()? {
-        Validity::Unchanged => started,
-        Validity::Changed => Ok(None),
-    }
 }
 
 /// What a statement means, with these values of its parameters; errors point at `place`, if that is
@@ -591,7 +559,11 @@ fn reset(session: &Session, name: &str) -> Result<()> {
     })
 }
 
-fn start_query(session: &Session, query: Query, cx: &StatementContext) -> Result<ResultStream> {
+pub(crate) fn start_query(
+    session: &Session,
+    query: Query,
+    cx: &StatementContext,
+) -> Result<ResultStream> {
     let schema = query.schema();
     session.start(plan_query(session, query.plan, cx)?, schema)
 }
