@@ -286,7 +286,10 @@ mod tests {
             let constant = Value::Array(borders.iter().map(|it| Value::Double(*it)).collect());
             let made = bucket_loop(&[constant]).unwrap();
             let found = over(&made, Type::Double, &Type::Integer, &values, Value::Double);
-            let less = |value: f64| borders.iter().filter(|it| !(value <= **it)).count() as i32;
+            let is_less = |border: f64, value: f64| {
+                border.partial_cmp(&value).is_none_or(std::cmp::Ordering::is_lt)
+            };
+            let less = |value| borders.iter().filter(|it| is_less(**it, value)).count() as i32;
             let expected: Vec<_> = values.iter().map(|it| Value::Integer(less(*it))).collect();
             assert_eq!(found, expected, "{count} borders");
         }

@@ -118,7 +118,11 @@ def _tensor(array: Any, name: str, from_dlpack: Callable[[Any], Any]) -> Any:
         if array.null_count:
             raise InvalidValue(f"null in the column {name}; fill it before it becomes a tensor")
         return _tensor(array.flatten(), name, from_dlpack).reshape(len(array), of.list_size)
-    return from_dlpack(_numbers(array, name))
+    made = from_dlpack(_numbers(array, name))
+    if types.is_boolean(of):
+        # Older packages have no booleans in DLPack, so that these were bytes.
+        return made.bool() if hasattr(made, "bool") else made.view("bool")
+    return made
 
 
 def _offsets(array: Any) -> Any:
@@ -138,7 +142,7 @@ def _numbers(array: Any, name: str) -> Any:
     if types.is_boolean(of):
         if array.null_count:
             raise InvalidValue(f"null in the column {name}; fill it before it becomes a tensor")
-        return array.to_numpy(zero_copy_only=False)
+        return array.to_numpy(zero_copy_only=False).view("uint8")
     if types.is_decimal(of):
         array = array.cast(pyarrow.float64())
         of = array.type
