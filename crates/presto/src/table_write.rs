@@ -103,8 +103,8 @@ impl TableWrite {
     ///
     /// # Errors
     ///
-    /// Unsupported: another statement than CTAS and INSERT, a bucketed table, a file format. Invalid
-    /// value: malformed JSON.
+    /// Unsupported: another statement than CTAS and INSERT, a bucketed table, a file format.
+    /// Invalid value: malformed JSON.
     pub(crate) fn new(info: Option<&JsonValue>, task: &str) -> Result<TableWrite> {
         let target = info.and_then(|it| it.get("writerTarget")).filter(|it| !it.is_null());
         let target =
