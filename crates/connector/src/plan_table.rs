@@ -28,7 +28,7 @@ impl PlanTable {
         plan: Arc<PlanNode>,
         tables: impl IntoIterator<Item = Arc<dyn Table>>,
     ) -> Result<PlanTable> {
-        if plan.walk().iter().any(|it| matches!(it.node, PlanNode::Shared(_))) {
+        if plan.walk().iter().any(|it| matches!(it.node, PlanNode::Spool(_))) {
             return Err(Error::unsupported("shared subplans in the plan of a table"));
         }
         Ok(PlanTable { name: name.into(), plan, tables: tables.into_iter().collect() })

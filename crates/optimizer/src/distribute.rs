@@ -26,7 +26,7 @@ use std::{
 use volley_error::Result;
 use volley_plan::{
     ExchangeKind, ExchangeNode, LimitNode, PlanNode, PlanNodeId, RecursiveUnionNode, Routing,
-    SharedNode, TableHandle, TopNNode, sub::SubNode,
+    SpoolNode, TableHandle, TopNNode, sub::SubNode,
 };
 
 /// Joins need no exchange if both inputs are distributed by the keys already.
@@ -108,7 +108,7 @@ fn has_exchanges(plan: &PlanNode) -> bool {
 fn steps_share_subplans(plan: &PlanNode) -> bool {
     let ids = |plan: &PlanNode| -> HashSet<u32> {
         let shared = plan.walk().into_iter().filter_map(|it| match it.node {
-            PlanNode::Shared(node) => Some(node.id),
+            PlanNode::Spool(node) => Some(node.id),
             _ => None,
         });
         shared.collect()
@@ -171,7 +171,7 @@ impl Distributor<'_> {
             PlanNode::TopN(top_n) => self.top_n(node, top_n),
             PlanNode::Limit(limit) => self.limit(node, limit),
             PlanNode::Union(_) => self.union(node),
-            PlanNode::Shared(shared) => self.shared(shared),
+            PlanNode::Spool(shared) => self.shared(shared),
             PlanNode::RecursiveUnion(recursion) => self.recursion(node, recursion),
             // Merge joins, limits of groups, nodes of other crates.
             _ => self.one_task_in_order(node),
@@ -288,13 +288,13 @@ impl Distributor<'_> {
     }
 
     /// A reader of a subplan that is a fragment by itself.
-    fn shared(&mut self, shared: &SharedNode) -> Result<Placed> {
+    fn shared(&mut self, shared: &SpoolNode) -> Result<Placed> {
         let done = match self.shared.get(&shared.id) {
             Some(done) => done.clone(),
             None => {
                 let input = self.place(&shared.input)?;
-                let node = SharedNode { input: input.node, ..shared.clone() };
-                let done = Placed { node: Arc::new(PlanNode::Shared(node)), ..input };
+                let node = SpoolNode { input: input.node, ..shared.clone() };
+                let done = Placed { node: Arc::new(PlanNode::Spool(node)), ..input };
                 self.shared.insert(shared.id, done.clone());
                 done
             }

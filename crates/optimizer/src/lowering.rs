@@ -29,7 +29,7 @@ use recursive::Recursions;
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Cte, Expr, Plan};
-use volley_plan::{PlanNode, PlanNodeId, PlanWalk, ProjectNode, SharedNode, Visit};
+use volley_plan::{PlanNode, PlanNodeId, PlanWalk, ProjectNode, SpoolNode, Visit};
 use volley_types::{Field, Schema};
 
 /// Turns a plan without subqueries and lateral joins into plan nodes. The root returns exactly the
@@ -217,7 +217,7 @@ impl Lowering<'_> {
             let lowered = self.plan(&cte.plan, &required)?.exactly(&made)?;
             let node = if self.references.get(&cte.id).is_some_and(|it| *it > 1) {
                 let id = self.recursions.shared_id(cte.id);
-                Arc::new(PlanNode::Shared(SharedNode {
+                Arc::new(PlanNode::Spool(SpoolNode {
                     node_id: PlanNodeId::UNASSIGNED,
                     id,
                     input: lowered,

@@ -14,7 +14,7 @@ pub use columns::Columns;
 
 use crate::{
     ExchangeKind, ExchangeNode, FilterNode, LimitNode, LocalExchangeNode, OrderByNode, PlanNode,
-    PlanNodeId, ProjectNode, Routing, SharedNode, SortKey, TableHandle, TableScanNode, TaskCount,
+    PlanNodeId, ProjectNode, Routing, SortKey, SpoolNode, TableHandle, TableScanNode, TaskCount,
     TaskInputNode, TopNNode, UnionNode, UniqueIdNode, ValuesNode,
     nodes::{EnforceSingleRowNode, GroupLimitNode, RepeatNode, SampleMethod, SampleNode},
 };
@@ -351,7 +351,7 @@ impl PlanBuilder {
     /// after this call. `id` is different for each such plan.
     pub fn shared(self, id: u32) -> PlanBuilder {
         self.wrap(|input, _| {
-            Ok(PlanNode::Shared(SharedNode { node_id: PlanNodeId::UNASSIGNED, id, input }))
+            Ok(PlanNode::Spool(SpoolNode { node_id: PlanNodeId::UNASSIGNED, id, input }))
         })
     }
 }

@@ -111,7 +111,7 @@ impl PlanNode {
             PlanNode::TableWrite(node) => table_write(node),
             PlanNode::Limit(_)
             | PlanNode::EnforceSingleRow(_)
-            | PlanNode::Shared(_)
+            | PlanNode::Spool(_)
             | PlanNode::WorkingTable(_)
             | PlanNode::TaskInput(_)
             | PlanNode::Custom(_) => Ok(()),

@@ -102,7 +102,7 @@ impl Expander {
         let mut shared: HashMap<u32, Arc<PlanNode>> = HashMap::new();
         while let Some((node, has_inputs)) = work.pop() {
             let inputs = node.inputs().len();
-            if let PlanNode::Shared(reader) = &*node
+            if let PlanNode::Spool(reader) = &*node
                 && let Some(known) = shared.get(&reader.id)
             {
                 if has_inputs {
@@ -118,7 +118,7 @@ impl Expander {
             }
             let inputs = done.split_off(done.len().saturating_sub(inputs));
             let node = Arc::new(self.expanded(node.with_inputs(inputs))?);
-            if let PlanNode::Shared(reader) = &*node {
+            if let PlanNode::Spool(reader) = &*node {
                 shared.insert(reader.id, Arc::clone(&node));
             }
             done.push(node);

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Read [`PlanNode`] first. Columns are positions in the input. A node with several readers is one
-//! `Arc`, wrapped in [`nodes::SharedNode`]. This crate does not know how nodes run.
+//! `Arc`, wrapped in [`nodes::SpoolNode`]. This crate does not know how nodes run.
 
 pub mod nodes;
 pub mod sub;
@@ -41,7 +41,7 @@ pub use nodes::{
     GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode,
     MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RECURRING,
     RangeCondition, RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing,
-    SampleMethod, SampleNode, SharedNode, SortKey, TableHandle, TableScanNode, TableWriteNode,
+    SampleMethod, SampleNode, SortKey, SpoolNode, TableHandle, TableScanNode, TableWriteNode,
     TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
     WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
 };

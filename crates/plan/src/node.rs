@@ -52,7 +52,7 @@ pub enum PlanNode {
     /// Redistributes rows among the drivers of one task.
     LocalExchange(LocalExchangeNode),
     /// A subplan that runs once and is read by several nodes.
-    Shared(SharedNode),
+    Spool(SpoolNode),
     /// The rows of an input, and of a step that runs again and again.
     RecursiveUnion(RecursiveUnionNode),
     /// Reads rows that a recursion keeps.
@@ -97,7 +97,7 @@ impl PlanNode {
             PlanNode::UniqueId(node) => node.node_id,
             PlanNode::EnforceSingleRow(node) => node.node_id,
             PlanNode::LocalExchange(node) => node.node_id,
-            PlanNode::Shared(node) => node.node_id,
+            PlanNode::Spool(node) => node.node_id,
             PlanNode::RecursiveUnion(node) => node.node_id,
             PlanNode::WorkingTable(node) => node.node_id,
             PlanNode::TableWrite(node) => node.node_id,
@@ -133,7 +133,7 @@ impl PlanNode {
             PlanNode::UniqueId(node) => &mut node.node_id,
             PlanNode::EnforceSingleRow(node) => &mut node.node_id,
             PlanNode::LocalExchange(node) => &mut node.node_id,
-            PlanNode::Shared(node) => &mut node.node_id,
+            PlanNode::Spool(node) => &mut node.node_id,
             PlanNode::RecursiveUnion(node) => &mut node.node_id,
             PlanNode::WorkingTable(node) => &mut node.node_id,
             PlanNode::TableWrite(node) => &mut node.node_id,
@@ -171,7 +171,7 @@ impl PlanNode {
             PlanNode::UniqueId(_) => "UniqueId",
             PlanNode::EnforceSingleRow(_) => "EnforceSingleRow",
             PlanNode::LocalExchange(_) => "LocalExchange",
-            PlanNode::Shared(_) => "Shared",
+            PlanNode::Spool(_) => "Shared",
             PlanNode::RecursiveUnion(_) => "RecursiveUnion",
             PlanNode::WorkingTable(_) => "WorkingTable",
             PlanNode::TableWrite(_) => "TableWrite",
@@ -208,7 +208,7 @@ impl PlanNode {
             PlanNode::UniqueId(node) => &node.schema,
             PlanNode::EnforceSingleRow(node) => node.input.schema(),
             PlanNode::LocalExchange(node) => node.input.schema(),
-            PlanNode::Shared(node) => node.input.schema(),
+            PlanNode::Spool(node) => node.input.schema(),
             PlanNode::RecursiveUnion(node) => &node.schema,
             PlanNode::WorkingTable(node) => &node.schema,
             PlanNode::TableWrite(node) => &node.schema,
@@ -250,7 +250,7 @@ impl PlanNode {
             PlanNode::EnforceSingleRow(node) => vec![&node.input],
             PlanNode::LocalExchange(node) => vec![&node.input],
             PlanNode::Exchange(node) => vec![&node.input],
-            PlanNode::Shared(node) => vec![&node.input],
+            PlanNode::Spool(node) => vec![&node.input],
             PlanNode::RecursiveUnion(node) => {
                 let kept = node.kept.iter().map(|it| &it.input);
                 [&node.anchor].into_iter().chain(kept).chain([&node.step]).collect()
@@ -313,7 +313,7 @@ impl PlanNode {
             PlanNode::EnforceSingleRow(node) => f(&mut node.input),
             PlanNode::LocalExchange(node) => f(&mut node.input),
             PlanNode::Exchange(node) => f(&mut node.input),
-            PlanNode::Shared(node) => f(&mut node.input),
+            PlanNode::Spool(node) => f(&mut node.input),
             PlanNode::RecursiveUnion(node) => {
                 f(&mut node.anchor);
                 node.kept.iter_mut().for_each(|it| f(&mut it.input));

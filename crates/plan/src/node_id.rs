@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{PlanNode, dynamic_filter::DynamicFilters, nodes::SharedNode};
+use crate::{PlanNode, dynamic_filter::DynamicFilters, nodes::SpoolNode};
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
     fmt,
@@ -47,7 +47,7 @@ impl PlanNode {
     /// with the dynamic filters that it can have. Readers of one shared subplan keep one identity
     /// among them.
     ///
-    /// A subplan that has several readers without [`SharedNode`]s is copied for each of them, since
+    /// A subplan that has several readers without [`SpoolNode`]s is copied for each of them, since
     /// it runs once for each.
     pub fn numbered(plan: Arc<PlanNode>) -> Arc<PlanNode> {
         let filters = DynamicFilters::of_plan(&plan);
@@ -74,7 +74,7 @@ impl PlanNode {
         for visit in self.walk() {
             let id = visit.node.id();
             let is_right = match visit.node {
-                PlanNode::Shared(node) => match shared.entry(node.id) {
+                PlanNode::Spool(node) => match shared.entry(node.id) {
                     Entry::Occupied(known) => *known.get() == id,
                     Entry::Vacant(place) => {
                         place.insert(id);
@@ -119,12 +119,12 @@ impl Numbering {
     fn enter(&mut self, node: Arc<PlanNode>, work: &mut Vec<Work>) {
         let position = self.position;
         self.position += 1;
-        if let PlanNode::Shared(SharedNode { id, .. }) = &*node
+        if let PlanNode::Spool(SpoolNode { id, .. }) = &*node
             && let Some((node_id, Some(input))) = self.shared.get(id)
         {
             // The first reader is done: no node is its own input.
             let (id, node_id, input) = (*id, *node_id, Arc::clone(input));
-            self.done.push(Arc::new(PlanNode::Shared(SharedNode { node_id, id, input })));
+            self.done.push(Arc::new(PlanNode::Spool(SpoolNode { node_id, id, input })));
             return;
         }
         // Inputs are taken out, so that they are not copied where this is their only reader.
@@ -133,7 +133,7 @@ impl Numbering {
         self.next += 1;
         *node.id_mut() = id;
         self.filters.assign(position, &mut node);
-        if let PlanNode::Shared(shared) = &node {
+        if let PlanNode::Spool(shared) = &node {
             self.shared.insert(shared.id, (id, None));
         }
         let mut inputs = Vec::new();
@@ -149,7 +149,7 @@ impl Numbering {
                 *it = input;
             }
         });
-        if let PlanNode::Shared(node) = &node
+        if let PlanNode::Spool(node) = &node
             && let Some((_, input)) = self.shared.get_mut(&node.id)
         {
             *input = Some(Arc::clone(&node.input));

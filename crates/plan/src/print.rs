@@ -67,7 +67,7 @@ impl PlanNode {
                 ExchangeKind::RoundRobin => "LocalExchange round robin".to_owned(),
                 ExchangeKind::Hash(keys) => format!("LocalExchange hash {}", columns(keys)),
             },
-            PlanNode::Shared(node) => format!("Shared {}", node.id),
+            PlanNode::Spool(node) => format!("Shared {}", node.id),
             PlanNode::RecursiveUnion(node) => {
                 let distinct = if node.distinct { " distinct" } else { "" };
                 let (id, kept) = (node.id, node.kept.len());

@@ -10,7 +10,7 @@ pub struct Visit<'a> {
     pub node: &'a PlanNode,
     /// How far below the root.
     pub depth: usize,
-    /// Whether this is a [`crate::SharedNode`] whose subplan was visited under an earlier one: its
+    /// Whether this is a [`crate::SpoolNode`] whose subplan was visited under an earlier one: its
     /// input is skipped here.
     pub repeated: bool,
 }
@@ -24,7 +24,7 @@ impl PlanNode {
         let mut shared = HashSet::new();
         let mut rest = vec![(self, 0)];
         while let Some((node, depth)) = rest.pop() {
-            let repeated = matches!(node, PlanNode::Shared(it) if !shared.insert(it.id));
+            let repeated = matches!(node, PlanNode::Spool(it) if !shared.insert(it.id));
             visits.push(Visit { node, depth, repeated });
             if !repeated {
                 rest.extend(node.inputs().into_iter().rev().map(|it| (&**it, depth + 1)));

@@ -8,7 +8,7 @@ use volley_exec::{Inputs, Lowering, PipelineBuilder, QueueSource};
 use volley_plan::PlanNode;
 use volley_state::queue::{BatchQueue, QueueReader};
 
-/// Results of shared subplans, by [`volley_plan::SharedNode::id`].
+/// Results of shared subplans, by [`volley_plan::SpoolNode::id`].
 #[derive(Default)]
 struct SharedSubplans(HashMap<u32, Arc<BatchQueue>>);
 
@@ -18,7 +18,7 @@ pub(crate) fn lower(
     inputs: &mut Inputs,
     cx: &mut Lowering,
 ) -> Result<PipelineBuilder> {
-    let PlanNode::Shared(node) = node else { return Err(wrong_node()) };
+    let PlanNode::Spool(node) = node else { return Err(wrong_node()) };
     let pool = cx.pool("shared");
     let task = Arc::clone(cx.task());
     let types = node.input.schema().types().cloned().collect();

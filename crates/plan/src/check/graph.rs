@@ -49,7 +49,7 @@ type Free<'a> = Vec<&'a WorkingTableNode>;
 impl<'a> Graph<'a> {
     /// Whether the inputs of the node are to be looked at.
     fn enter(&mut self, node: &'a PlanNode) -> Result<bool> {
-        let PlanNode::Shared(shared) = node else {
+        let PlanNode::Spool(shared) = node else {
             return match self.seen.insert(std::ptr::from_ref(node) as usize) {
                 true => Ok(true),
                 false => Err(misfit("a node that is not shared has several readers")),
@@ -91,7 +91,7 @@ impl<'a> Graph<'a> {
         }
         let mut kinds = HashSet::new();
         free.retain(|it| kinds.insert((it.id, it.schema.types().collect::<Vec<_>>())));
-        if let PlanNode::Shared(shared) = node
+        if let PlanNode::Spool(shared) = node
             && let Some((_, known)) = self.shared.get_mut(&shared.id)
         {
             known.clone_from(&free);

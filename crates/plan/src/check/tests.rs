@@ -1,7 +1,7 @@
 use crate::{
     Aggregate, AggregateStep, AggregationNode, Columns, HashJoinNode, JoinKind, LimitNode,
     PlanBuilder, PlanNode, PlanNodeId, ProjectNode, RecursiveUnionNode, SampleMethod, SampleNode,
-    SharedNode, SortKey, UnionNode, WorkingTableNode,
+    SortKey, SpoolNode, UnionNode, WorkingTableNode,
 };
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
@@ -140,7 +140,7 @@ fn only_shared_nodes_have_several_readers() {
     let message = "a node that is not shared has several readers";
     refused(union(vec![Arc::clone(&node), Arc::clone(&node)]), message);
     let shared = |id, input: &Arc<PlanNode>| {
-        Arc::new(PlanNode::Shared(SharedNode {
+        Arc::new(PlanNode::Spool(SpoolNode {
             node_id: PlanNodeId::UNASSIGNED,
             id,
             input: Arc::clone(input),

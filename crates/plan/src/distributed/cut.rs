@@ -87,7 +87,7 @@ impl Cut {
     /// The fragment below an exchange gets a further output; its end in the fragment above.
     fn source(&mut self, exchange: &ExchangeNode, reader: TaskCount) -> Result<PageSourceNode> {
         let fragment = match &*exchange.input {
-            PlanNode::Shared(shared) => match self.shared.get(&shared.id) {
+            PlanNode::Spool(shared) => match self.shared.get(&shared.id) {
                 Some(known) => *known,
                 None => {
                     let made = self.fragment(&shared.input, exchange.senders)?;

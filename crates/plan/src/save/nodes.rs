@@ -33,7 +33,7 @@ impl Codec for PlanNode {
             PlanNode::UniqueId(node) => to.node(19, node.node_id, node),
             PlanNode::EnforceSingleRow(node) => to.node(20, node.node_id, node),
             PlanNode::LocalExchange(node) => to.node(21, node.node_id, node),
-            PlanNode::Shared(node) => to.node(22, node.node_id, node),
+            PlanNode::Spool(node) => to.node(22, node.node_id, node),
             PlanNode::RecursiveUnion(node) => to.node(23, node.node_id, node),
             PlanNode::WorkingTable(node) => to.node(24, node.node_id, node),
             PlanNode::TableWrite(node) => to.node(25, node.node_id, node),
@@ -71,7 +71,7 @@ impl Codec for PlanNode {
             19 => PlanNode::UniqueId(from.get()?),
             20 => PlanNode::EnforceSingleRow(from.get()?),
             21 => PlanNode::LocalExchange(from.get()?),
-            22 => PlanNode::Shared(from.get()?),
+            22 => PlanNode::Spool(from.get()?),
             23 => PlanNode::RecursiveUnion(from.get()?),
             24 => PlanNode::WorkingTable(from.get()?),
             25 => PlanNode::TableWrite(from.get()?),
@@ -249,14 +249,14 @@ impl Codec for LocalExchangeNode {
     }
 }
 
-impl Codec for SharedNode {
+impl Codec for SpoolNode {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.input)
     }
 
-    fn read(from: &mut PlanReader<'_>) -> Result<SharedNode> {
-        Ok(SharedNode { node_id: PlanNodeId::UNASSIGNED, id: from.get()?, input: from.get()? })
+    fn read(from: &mut PlanReader<'_>) -> Result<SpoolNode> {
+        Ok(SpoolNode { node_id: PlanNodeId::UNASSIGNED, id: from.get()?, input: from.get()? })
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 use volley_error::Result;
-use volley_plan::{PlanNode, PlanNodeId, SharedNode};
+use volley_plan::{PlanNode, PlanNodeId, SpoolNode};
 
 /// Functions whose result changes from call to call.
 const VOLATILE: [&str; 7] =
@@ -128,7 +128,7 @@ impl Translator<'_> {
                 let Relation { node, columns } = relation;
                 let input = Arc::clone(sharing.made.entry(id).or_insert(node));
                 let node_id = PlanNodeId::UNASSIGNED;
-                let node = Arc::new(PlanNode::Shared(SharedNode { node_id, id, input }));
+                let node = Arc::new(PlanNode::Spool(SpoolNode { node_id, id, input }));
                 Ok(Relation { node, columns })
             }
         }

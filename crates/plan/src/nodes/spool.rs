@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Reads a subplan's result that other nodes read, too. Nodes with the same `id` have the same
 /// input, which runs once.
 #[derive(Clone, Debug)]
-pub struct SharedNode {
+pub struct SpoolNode {
     /// Identity within the plan.
     pub node_id: PlanNodeId,
     /// Identity within the plan.
