@@ -13,7 +13,7 @@ use crate::{
 use std::{fs, ops::Range, sync::Arc};
 use volley::{Batch, Error, PlanBuilder, PlanNode, Result, Session, Type, Vector};
 use volley_memory::Pool;
-use volley_state::partition::{Partitioner, Purpose};
+use volley_state::partition::{HashSalt, Partitioner};
 use volley_vector::{BooleanBuffer, NullBuffer, StringValues};
 
 /// Partitions, and whether batches are flattened that were left as dictionaries.
@@ -67,7 +67,7 @@ fn batch_of(columns: &Columns) -> Batch {
 /// Splits batches by their first column; the rows that came out.
 fn split(batches: &[Batch], partitions: usize, flattens: bool) -> Result<usize> {
     let pool = Pool::root("repartition", None);
-    let mut partitioner = Partitioner::new(vec![0], partitions, Purpose::Exchange, BATCH, &pool);
+    let mut partitioner = Partitioner::new(vec![0], partitions, HashSalt::Exchange, BATCH, &pool);
     let mut rows = 0;
     let mut take = |pieces: Vec<(usize, Batch)>| -> Result<()> {
         for (_, piece) in pieces {

@@ -20,7 +20,7 @@ use crate::{
 use std::sync::Arc;
 use volley_memory::Pool;
 use volley_state::{
-    partition::{Partitioner, Purpose},
+    partition::{HashSalt, Partitioner},
     queue::{BatchQueue, QueueBound, QueueConfig, QueueReader, WakeProducers},
 };
 
@@ -83,7 +83,7 @@ impl ExchangeSenders {
             Partitioning::Single | Partitioning::Any => QueueSink::new(name, &self.queue),
             Partitioning::Hash(keys) => {
                 let (keys, lanes, rows) = (keys.clone(), self.queue.lanes(), cx.task.batch_rows);
-                let partitioner = Partitioner::new(keys, lanes, Purpose::Exchange, rows, &cx.pool);
+                let partitioner = Partitioner::new(keys, lanes, HashSalt::Exchange, rows, &cx.pool);
                 QueueSink::partitioned(name, &self.queue, partitioner)
             }
         })

@@ -9,7 +9,7 @@
 //! Rows of aggregates that collect (array_agg) and of those with an ORDER BY of their own
 //! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
 //!
-//! Where the groups of a last step outgrow the caches, rows wait by part: see `spread`; where they
+//! Where the groups of a last step outgrow the caches, rows wait by part: see `radix_partitions`; where they
 //! outgrow the memory, they are written to files by part: see `disk`.
 //!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
@@ -25,14 +25,14 @@ mod operator;
 mod outside;
 mod partial;
 mod runs;
-mod spread;
+mod radix_partitions;
 mod lower;
 #[cfg(test)]
 mod one_group_tests;
 #[cfg(test)]
 mod spill_tests;
 #[cfg(test)]
-mod spread_tests;
+mod radix_tests;
 #[cfg(test)]
 mod tests;
 

@@ -17,7 +17,7 @@ mod shared_runs;
 #[cfg(test)]
 mod tests;
 
-pub use input::SpreadInput;
+pub use input::PartitionBuffer;
 pub use runs::{PartitionedRuns, partitions_within};
 pub use shared_runs::{PartitionSet, SharedRuns};
 
@@ -40,14 +40,14 @@ const GROWING_SHARE: usize = 32;
 /// partitions of many columns may never be filled.
 const ROOM_PIECES: usize = 8;
 
-/// Which bits of hashes choose the partition. Rows that one purpose has split are split evenly by
+/// Which bits of hashes choose the partition. Rows that one salt has split are split evenly by
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum HashSalt {
     /// Drivers behind an exchange.
     Exchange,
     /// Parts of one driver's groups.
-    Spread,
+    Local,
     /// Files of rows that do not fit in memory, and how often they were partitioned before.
     Spill(u32),
 }
@@ -56,7 +56,7 @@ pub enum Purpose {
 pub struct Partitioner {
     keys: Vec<usize>,
     partitions: usize,
-    purpose: Purpose,
+    salt: HashSalt,
     /// The number of rows of a full batch.
     full_rows: usize,
     /// By partition, the columns of its next batch; none without rows, and when nothing is copied.
@@ -74,7 +74,7 @@ impl Partitioner {
     pub fn new(
         keys: Vec<usize>,
         partitions: usize,
-        purpose: Purpose,
+        salt: HashSalt,
         batch_rows: usize,
         pool: &Pool,
     ) -> Partitioner {
@@ -82,7 +82,7 @@ impl Partitioner {
         Partitioner {
             keys,
             partitions,
-            purpose,
+            salt,
             full_rows: batch_rows.div_ceil(2).min(room).max(1),
             growing: Vec::new(),
             charge: pool.reservation(),
@@ -101,7 +101,7 @@ impl Partitioner {
         let keys: Vec<Vector> = self.keys.iter().map(|it| batch.column(*it).clone()).collect();
         self.hashes.resize(batch.rows(), 0);
         hash_columns(&keys, &mut self.hashes)?;
-        reduce(&self.hashes, self.partitions, self.purpose, &mut self.targets);
+        reduce(&self.hashes, self.partitions, self.salt, &mut self.targets);
         let (rows, ends) = rows_by_partition(&self.targets, self.partitions);
         if self.partitions <= PARTITIONS_WRAPPED_MAX {
             return Ok(wrap(batch, &rows.into(), &ends));
@@ -188,11 +188,11 @@ pub fn partitions_of(
     keys: &[Vector],
     rows: usize,
     partitions: usize,
-    purpose: Purpose,
+    salt: HashSalt,
 ) -> Result<Vec<u32>> {
     let (mut hashes, mut targets) = (vec![0; rows], Vec::new());
     hash_columns(keys, &mut hashes)?;
-    reduce(&hashes, partitions, purpose, &mut targets);
+    reduce(&hashes, partitions, salt, &mut targets);
     Ok(targets)
 }
 
@@ -212,14 +212,14 @@ fn finish(columns: Vec<Appender>) -> Result<Batch> {
 
 /// Maps hashes to `0..partitions`. The hash is mixed once more: hash tables behind the exchange use
 /// its own bits, which must not all be alike within a partition.
-fn reduce(hashes: &[u64], partitions: usize, purpose: Purpose, targets: &mut Vec<u32>) {
-    let mix: u64 = match purpose {
+fn reduce(hashes: &[u64], partitions: usize, salt: HashSalt, targets: &mut Vec<u32>) {
+    let mix: u64 = match salt {
         // 2^64 divided by the golden ratio, odd.
-        Purpose::Exchange => 0x9e37_79b9_7f4a_7c15,
+        HashSalt::Exchange => 0x9e37_79b9_7f4a_7c15,
         // A constant of splitmix64.
-        Purpose::Spread => 0xbf58_476d_1ce4_e5b9,
+        HashSalt::Local => 0xbf58_476d_1ce4_e5b9,
         // The other one, times powers of a third odd number.
-        Purpose::Spill(level) => {
+        HashSalt::Spill(level) => {
             0x94d0_49bb_1331_11eb_u64.wrapping_mul(0xd6e8_feb8_6659_fd93_u64.wrapping_pow(level))
         }
     };

@@ -13,7 +13,7 @@ use volley_memory::{Pool, spill::SpillSpace};
 use volley_state::{
     StateSizes,
     hash_table::GroupTable,
-    partition::{PartitionedRuns, Purpose},
+    partition::{HashSalt, PartitionedRuns},
     spill::SpillRun,
 };
 use volley_types::{Type, Value};
@@ -71,7 +71,7 @@ pub fn count_spilled(batches: &[Batch]) -> Result<usize> {
 fn spill(batches: &[Batch], pool: &Pool) -> Result<Vec<SpillRun>> {
     let space = SpillSpace::new(std::env::temp_dir(), None);
     let (keys, place) = (vec![0, 1], (&space, pool));
-    let mut runs = PartitionedRuns::new(keys, PARTITIONS, Purpose::Spill(0), BATCH_ROWS, place);
+    let mut runs = PartitionedRuns::new(keys, PARTITIONS, HashSalt::Spill(0), BATCH_ROWS, place);
     batches.iter().try_for_each(|it| runs.write(it))?;
     Ok(runs.finish()?.into_iter().flatten().collect())
 }

@@ -6,16 +6,16 @@
 //! open    a part after the other: its streams in their order, rows in the order of writing
 //! ```
 //!
-//! The first level splits as `spread` does, so that what is spread goes to the files as it is. A
+//! The first level splits as `radix_partitions` does, so that what is spread goes to the files as it is. A
 //! part that does not fit in memory either is written again, split by other bits of the hash: the
 //! next level.
 
-use super::spread;
+use super::radix_partitions;
 use volley_error::Result;
 use volley_exec::OperatorContext;
 use volley_memory::Reservation;
 use volley_state::{
-    partition::{PartitionedRuns, Purpose, partitions_within},
+    partition::{HashSalt, PartitionedRuns, partitions_within},
     spill::{SPILLED_PARTITIONS, SpillReader, SpillRun, SpillWriter},
 };
 use volley_types::Type;
@@ -121,7 +121,7 @@ impl Disk {
             return self.write(0, &batch);
         }
         self.begin();
-        let part = part * self.parts / spread::PARTS;
+        let part = part * self.parts / radix_partitions::PARTS;
         self.streams[0].write_to(part, &batch)
     }
 
@@ -130,15 +130,15 @@ impl Disk {
         if !self.streams.is_empty() {
             return;
         }
-        let purpose = match self.level {
-            0 => Purpose::Spread,
-            level => Purpose::Spill(level),
+        let salt = match self.level {
+            0 => HashSalt::Local,
+            level => HashSalt::Spill(level),
         };
         let (keys, cx) = (self.keys, &self.cx);
         self.streams.resize_with(self.stream_count, || {
             let place = (&cx.task.spill, &cx.pool);
             let keys = (0..keys).collect();
-            PartitionedRuns::new(keys, self.parts, purpose, cx.task.batch_rows, place)
+            PartitionedRuns::new(keys, self.parts, salt, cx.task.batch_rows, place)
         });
     }
 

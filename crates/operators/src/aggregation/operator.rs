@@ -9,8 +9,8 @@ use super::{
     disk::Disk,
     outside::OutsideCharge,
     partial::PartialPolicy,
+    radix_partitions::{RadixPartitions, RadixPolicy, Waiting},
     runs::Runs,
-    spread::{Spread, SpreadPolicy, Waiting},
 };
 use portions::copied_bytes;
 use std::sync::Arc;
@@ -46,9 +46,9 @@ pub(super) struct HashAggregation {
     /// Whether a partial aggregation was asked for memory, and has to hand its groups on.
     flush_due: bool,
     /// Whether groups are partitioned; only if states can be emitted before the end.
-    spread_policy: Option<SpreadPolicy>,
+    radix_policy: Option<RadixPolicy>,
     /// What waits, once they are.
-    spread: Option<Spread>,
+    partitions: Option<RadixPartitions>,
     /// What did not fit; `None` where groups cannot be written.
     disk: Option<Disk>,
     phase: Phase,
@@ -97,10 +97,10 @@ impl HashAggregation {
             accumulators: accumulators(&spec, pool),
             partial: spec.step.repeats_groups().then(|| PartialPolicy::new(spec.states_grow())),
             flush_due: false,
-            spread_policy: spec
+            radix_policy: spec
                 .can_spread()
-                .then(|| SpreadPolicy::new(cx.task.sizes.group_table_bytes)),
-            spread: None,
+                .then(|| RadixPolicy::new(cx.task.sizes.group_table_bytes)),
+            partitions: None,
             disk: spec
                 .can_spill()
                 .then(|| Disk::new(spec.keys.len(), 1 + spec.with_rows().len(), cx)),
@@ -126,7 +126,7 @@ impl HashAggregation {
             self.phase = Phase::Passing(self.pass(&input)?);
             return Ok(());
         }
-        if self.spread.is_some() {
+        if self.partitions.is_some() {
             return self.collect_spread(input);
         }
         self.before_groups(input.rows());
@@ -191,38 +191,38 @@ impl HashAggregation {
     /// Spreads the groups over parts if there are too many.
     fn spread_if_large(&mut self, rows: usize) -> Result<()> {
         let bytes = self.bytes();
-        let Some(policy) = &mut self.spread_policy else { return Ok(()) };
-        if !policy.wants_spread(rows, self.table.len(), bytes) {
+        let Some(policy) = &mut self.radix_policy else { return Ok(()) };
+        if !policy.wants_partitions(rows, self.table.len(), bytes) {
             return Ok(());
         }
-        let mut spread =
-            Spread::new(&self.spec.keys, self.batch_rows, self.sizes, self.outside.pool());
+        let mut partitions =
+            RadixPartitions::new(&self.spec.keys, self.batch_rows, self.sizes, self.outside.pool());
         // A part needs little of the table's memory.
-        self.drain(&mut |batch| spread.push_groups(&batch))?;
-        self.spread = Some(spread);
+        self.drain(&mut |batch| partitions.push_groups(&batch))?;
+        self.partitions = Some(partitions);
         Ok(())
     }
 
     /// Takes a batch while groups are spread.
     fn collect_spread(&mut self, batch: Batch) -> Result<()> {
-        let Some(mut spread) = self.spread.take() else { return Ok(()) };
-        spread.push_rows(batch)?;
-        if let Some(part) = spread.take_due() {
-            let waiting = spread.waiting(part);
-            while self.collect_part(&mut spread, part)? {
+        let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
+        partitions.push_rows(batch)?;
+        if let Some(part) = partitions.take_due() {
+            let waiting = partitions.waiting(part);
+            while self.collect_part(&mut partitions, part)? {
                 check_cancelled()?;
             }
-            spread.grouped(waiting, self.table.len());
-            self.hand_over(&mut |batch| spread.add_groups(part, batch))?;
+            partitions.grouped(waiting, self.table.len());
+            self.hand_over(&mut |batch| partitions.add_groups(part, batch))?;
         }
-        self.spread = Some(spread);
+        self.partitions = Some(partitions);
         self.after_groups();
         Ok(())
     }
 
     /// Adds a batch that waits in `part` to its groups; false when there is none.
-    fn collect_part(&mut self, spread: &mut Spread, part: usize) -> Result<bool> {
-        match spread.pop(part) {
+    fn collect_part(&mut self, partitions: &mut RadixPartitions, part: usize) -> Result<bool> {
+        match partitions.pop(part) {
             Some(Waiting::Rows(batch)) => self.collect_whole(batch)?,
             Some(Waiting::Groups(batch)) => self.merge(&batch)?,
             None => return Ok(false),
@@ -304,9 +304,9 @@ impl HashAggregation {
 
     /// Goes on with a part: groups what waits in it, and then puts the groups out.
     fn continue_part(&mut self, part: usize) -> Result<()> {
-        let Some(mut spread) = self.spread.take() else { return Ok(()) };
-        let has_more = self.collect_part(&mut spread, part)?;
-        self.spread = Some(spread);
+        let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
+        let has_more = self.collect_part(&mut partitions, part)?;
+        self.partitions = Some(partitions);
         if has_more {
             self.phase = Phase::Part(part);
             return Ok(());
@@ -316,12 +316,12 @@ impl HashAggregation {
 
     #[cfg(test)]
     pub(super) fn is_spread(&self) -> bool {
-        self.spread.is_some()
+        self.partitions.is_some()
     }
 
     /// The next partition to emit.
     fn next_part(&self) -> Option<usize> {
-        self.spread.as_ref()?.next_part()
+        self.partitions.as_ref()?.next_part()
     }
 
     /// Makes a group of each run, or of each row where runs are short.
@@ -530,9 +530,9 @@ impl Operator for HashAggregation {
         self.input_done = true;
         self.phase = self.end_of_groups()?;
         if matches!(self.phase, Phase::Finishing(_))
-            && let Some(spread) = &mut self.spread
+            && let Some(partitions) = &mut self.partitions
         {
-            spread.finish()?;
+            partitions.finish()?;
             self.phase = self.next_phase();
         }
         Ok(())

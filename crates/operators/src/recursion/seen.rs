@@ -20,7 +20,7 @@ use volley_memory::{Pool, Reservation, check_cancelled, spill::SpillSpace};
 use volley_state::{
     StateSizes,
     hash_table::{GroupCursor, GroupTable},
-    partition::{PartitionedRuns, Purpose, partitions_within},
+    partition::{HashSalt, PartitionedRuns, partitions_within},
     queue::Room,
     spill::{SPILL_BYTES_MIN, SPILLED_PARTITIONS, SpillRun, SpillWriter, can_spill},
 };
@@ -143,8 +143,8 @@ impl SeenRows {
         }
         memory.ahead.clear();
         let (keys, place) = ((0..self.types.len()).collect(), (&self.space, &self.pool));
-        let purpose = Purpose::Spill(0);
-        let mut rows = PartitionedRuns::new(keys, self.parts(), purpose, self.batch_rows, place);
+        let salt = HashSalt::Spill(0);
+        let mut rows = PartitionedRuns::new(keys, self.parts(), salt, self.batch_rows, place);
         for_each_batch(&mut memory.table, self.batch_rows, |batch| rows.write(batch))?;
         let runs = rows.finish()?;
         metrics.add_runs(runs.iter().flatten());

@@ -17,7 +17,7 @@ use volley_memory::Reservation;
 use volley_state::{
     BatchCharge,
     column_concat::concat_bytes,
-    partition::SpreadInput,
+    partition::PartitionBuffer,
     spill::{
         SPILL_BYTES_MIN, SPILLED_BYTES, SPILLED_PARTITIONS, SPILLED_ROWS, SpillReader, SpillRun,
         SpillWriter,
@@ -31,7 +31,7 @@ const PARTS_SHARE: usize = 4;
 /// Rows by part.
 pub(super) struct Parts {
     cx: OperatorContext,
-    input: SpreadInput,
+    input: PartitionBuffer,
     parts: Vec<Part>,
     /// The part whose file is being read.
     reading: Option<usize>,
@@ -66,7 +66,7 @@ impl Parts {
     pub(super) fn new(spec: &WindowSpec, bytes_per_row: usize, cx: &OperatorContext) -> Parts {
         let keys = spec.partition_by.clone();
         Parts {
-            input: SpreadInput::new(
+            input: PartitionBuffer::new(
                 keys,
                 cx.task.sizes.window_partitions,
                 cx.task.batch_rows,

@@ -1,6 +1,6 @@
 //! Partitions input of any batch size into many partitions.
 
-use super::{Partitioner, Purpose};
+use super::{HashSalt, Partitioner};
 use crate::coalesce::Coalescer;
 use volley_error::Result;
 use volley_memory::Pool;
@@ -10,20 +10,20 @@ use volley_vector::Batch;
 const SPLIT_ROWS: usize = 1 << 14;
 
 /// Spreads the rows of one driver over parts: joins batches until splitting them is worth it.
-pub struct SpreadInput {
+pub struct PartitionBuffer {
     /// Joins input batches; made with the first one.
     joined: Option<Coalescer>,
     partitioner: Partitioner,
     pool: Pool,
 }
 
-impl SpreadInput {
+impl PartitionBuffer {
     /// Splits by columns `keys` into batches of about `batch_rows` rows; what waits is charged to
     /// `pool`.
-    pub fn new(keys: Vec<usize>, parts: usize, batch_rows: usize, pool: &Pool) -> SpreadInput {
-        SpreadInput {
+    pub fn new(keys: Vec<usize>, parts: usize, batch_rows: usize, pool: &Pool) -> PartitionBuffer {
+        PartitionBuffer {
             joined: None,
-            partitioner: Partitioner::new(keys, parts, Purpose::Spread, batch_rows, pool),
+            partitioner: Partitioner::new(keys, parts, HashSalt::Local, batch_rows, pool),
             pool: pool.clone(),
         }
     }
@@ -48,7 +48,7 @@ impl SpreadInput {
     ///
     /// # Errors
     ///
-    /// As [`SpreadInput::split`].
+    /// As [`PartitionBuffer::split`].
     pub fn finish(&mut self) -> Result<Vec<(usize, Batch)>> {
         let rest = self.joined.take().map(|mut it| it.flush()).transpose()?.flatten();
         let mut split = rest.map_or(Ok(Vec::new()), |it| self.partitioner.split(&it))?;

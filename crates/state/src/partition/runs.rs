@@ -8,7 +8,7 @@
 //! Write buffers are the memory that spilling cannot do without: [`partitions_within`] says how
 //! many partitions a fraction of the memory limit allows.
 
-use super::{Partitioner, Purpose};
+use super::{HashSalt, Partitioner};
 use crate::spill::{SpillRun, SpillWriter};
 use volley_error::Result;
 use volley_memory::{Pool, spill::SpillSpace};
@@ -36,12 +36,12 @@ impl PartitionedRuns {
     pub fn new(
         keys: Vec<usize>,
         partitions: usize,
-        purpose: Purpose,
+        salt: HashSalt,
         batch_rows: usize,
         (space, pool): (&SpillSpace, &Pool),
     ) -> PartitionedRuns {
         PartitionedRuns {
-            partitioner: Partitioner::new(keys, partitions, purpose, batch_rows, pool),
+            partitioner: Partitioner::new(keys, partitions, salt, batch_rows, pool),
             writers: (0..partitions).map(|_| None).collect(),
             space: space.clone(),
             pool: pool.clone(),

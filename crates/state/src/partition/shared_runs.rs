@@ -3,7 +3,7 @@
 //! All drivers write to the same files, one per partition: buffers of writers are the memory that a
 //! spilled join cannot do without.
 
-use super::{Purpose, partitions_of, split_by_targets};
+use super::{HashSalt, partitions_of, split_by_targets};
 use crate::spill::{SpillRun, SpillWriter};
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -83,7 +83,7 @@ impl SharedRuns {
     ///
     /// What a lazy key's loader reports.
     pub fn partitions(&self, keys: &[Vector], rows: usize) -> Result<Vec<u32>> {
-        partitions_of(keys, rows, self.count(), Purpose::Spill(self.level))
+        partitions_of(keys, rows, self.count(), HashSalt::Spill(self.level))
     }
 
     /// Opens all partitions.

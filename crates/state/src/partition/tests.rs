@@ -1,7 +1,7 @@
 //! Growing partitions under a memory limit, and runs of partitions.
 
 use super::{
-    PartitionSet, PartitionedRuns, Partitioner, Purpose, SharedRuns, partitions_of,
+    HashSalt, PartitionSet, PartitionedRuns, Partitioner, SharedRuns, partitions_of,
     partitions_within,
 };
 use crate::spill::{SpillRun, SpillWriter};
@@ -26,7 +26,7 @@ fn batch(start: usize, rows: usize) -> Batch {
 fn what_grows_takes_a_part_of_the_limit_and_is_charged_whole() {
     const ROWS: usize = 1 << 14;
     let pool = Pool::root("test", Some(LIMIT));
-    let mut partitioner = Partitioner::new(vec![0], PARTS, Purpose::Spread, 8192, &pool);
+    let mut partitioner = Partitioner::new(vec![0], PARTS, HashSalt::Local, 8192, &pool);
     let (mut rows, mut most) = (0, 0);
     for step in 0..40 {
         let before = pool.stats().bytes;
@@ -49,7 +49,7 @@ fn what_grows_takes_a_part_of_the_limit_and_is_charged_whole() {
 #[test]
 fn without_a_limit_batches_are_half_full_or_more() {
     let pool = Pool::root("test", None);
-    let mut partitioner = Partitioner::new(vec![0], PARTS, Purpose::Spread, 1024, &pool);
+    let mut partitioner = Partitioner::new(vec![0], PARTS, HashSalt::Local, 1024, &pool);
     for step in 0..100 {
         for (_, batch) in partitioner.split(&batch(step * 2000, 2000)).unwrap() {
             assert!(batch.rows() >= 512, "{} rows", batch.rows());
@@ -74,9 +74,9 @@ fn numbers_of(runs: &[Option<SpillRun>], pool: &Pool) -> Vec<Vec<i64>> {
 #[test]
 fn rows_are_in_the_run_of_their_partition() {
     let (pool, space) = (Pool::root("test", None), SpillSpace::new(std::env::temp_dir(), None));
-    for (partitions, purpose) in [(2, Purpose::Spread), (16, Purpose::Spill(1))] {
+    for (partitions, salt) in [(2, HashSalt::Local), (16, HashSalt::Spill(1))] {
         let place = (&space, &pool);
-        let mut runs = PartitionedRuns::new(vec![0], partitions, purpose, 1024, place);
+        let mut runs = PartitionedRuns::new(vec![0], partitions, salt, 1024, place);
         assert_eq!(runs.first_written(), None);
         for (start, rows) in [(0, 1), (1, 2), (3, 5000), (5003, 1000)] {
             runs.write(&batch(start, rows)).unwrap();
@@ -90,7 +90,7 @@ fn rows_are_in_the_run_of_their_partition() {
             assert!(numbers.is_sorted(), "rows of a partition keep their order");
             for number in numbers {
                 let keys = batch(*number as usize, 1).columns()[..1].to_vec();
-                let target = partitions_of(&keys, 1, partitions, purpose).unwrap();
+                let target = partitions_of(&keys, 1, partitions, salt).unwrap();
                 assert_eq!(target, [partition as u32]);
             }
         }
@@ -103,7 +103,7 @@ fn rows_are_in_the_run_of_their_partition() {
 #[test]
 fn a_partition_that_was_taken_begins_another_run() {
     let (pool, space) = (Pool::root("test", None), SpillSpace::new(std::env::temp_dir(), None));
-    let mut runs = PartitionedRuns::new(vec![0], 4, Purpose::Spill(0), 1024, (&space, &pool));
+    let mut runs = PartitionedRuns::new(vec![0], 4, HashSalt::Spill(0), 1024, (&space, &pool));
     assert!(runs.take(0).unwrap().is_none());
     runs.write_to(2, &batch(0, 10)).unwrap();
     assert_eq!(runs.first_written(), Some(2));

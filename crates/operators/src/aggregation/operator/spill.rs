@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! spill   groups with their intermediate results leave the table for the disk; rows that wait in
-//!         partitions (see `spread`) are grouped first, unless that has turned out to reduce
+//!         partitions (see `radix_partitions`) are grouped first, unless that has turned out to reduce
 //!         little: then they are spilled as groups of one row; later input starts new groups
 //! rows    that DISTINCT and aggregates that collect or order keep next to the groups are spilled
 //!         with their keys, one stream per aggregate, and are added again
@@ -15,8 +15,8 @@
 //! emits its groups with the next step.
 
 use super::{
-    Accumulator, Disk, HashAggregation, Phase, Spread, SpreadPolicy, Target, Waiting, accumulators,
-    copied_bytes,
+    Accumulator, Disk, HashAggregation, Phase, RadixPartitions, RadixPolicy, Target, Waiting,
+    accumulators, copied_bytes,
 };
 use volley_error::Result;
 use volley_exec::Spill;
@@ -120,7 +120,7 @@ impl HashAggregation {
 
     /// Bytes of what waits in parts.
     fn spread_bytes(&self) -> usize {
-        self.spread.as_ref().map_or(0, Spread::bytes)
+        self.partitions.as_ref().map_or(0, RadixPartitions::bytes)
     }
 
     /// Writes all groups to disk, and gives their memory back.
@@ -129,26 +129,31 @@ impl HashAggregation {
         disk.release_ahead();
         self.write_rows(&mut disk)?;
         self.drain(&mut |batch| disk.write(0, &batch))?;
-        if let Some(mut spread) = self.spread.take() {
-            spread.finish()?;
-            while let Some(part) = spread.next_part() {
-                self.write_part(&mut spread, part, &mut disk)?;
+        if let Some(mut partitions) = self.partitions.take() {
+            partitions.finish()?;
+            while let Some(part) = partitions.next_part() {
+                self.write_part(&mut partitions, part, &mut disk)?;
             }
-            self.spread = Some(spread);
+            self.partitions = Some(partitions);
         }
         disk.flush()?;
         self.disk = Some(disk);
         self.table.clear();
-        if let Some(policy) = &mut self.spread_policy {
-            *policy = SpreadPolicy::new(self.sizes.group_table_bytes);
+        if let Some(policy) = &mut self.radix_policy {
+            *policy = RadixPolicy::new(self.sizes.group_table_bytes);
         }
         Ok(())
     }
 
     /// Writes what waits in a part.
-    fn write_part(&mut self, spread: &mut Spread, part: usize, disk: &mut Disk) -> Result<()> {
-        let passes = spread.reduces_little();
-        while let Some(waiting) = spread.pop(part) {
+    fn write_part(
+        &mut self,
+        partitions: &mut RadixPartitions,
+        part: usize,
+        disk: &mut Disk,
+    ) -> Result<()> {
+        let passes = partitions.reduces_little();
+        while let Some(waiting) = partitions.pop(part) {
             check_cancelled()?;
             match waiting {
                 Waiting::Groups(batch) => disk.write_spread(part, batch)?,

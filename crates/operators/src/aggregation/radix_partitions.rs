@@ -15,7 +15,7 @@ use volley_error::Result;
 use volley_memory::Pool;
 use volley_state::{
     BatchCharge, StateSizes,
-    partition::{Partitioner, Purpose, SpreadInput},
+    partition::{HashSalt, PartitionBuffer, Partitioner},
 };
 use volley_vector::Batch;
 
@@ -35,7 +35,7 @@ const WAIT_FACTOR: usize = 4;
 
 /// Decides whether groups are spread.
 #[derive(Debug)]
-pub(super) struct SpreadPolicy {
+pub(super) struct RadixPolicy {
     /// Groups when the table was looked at last, and rows since.
     groups: usize,
     rows_since: usize,
@@ -44,8 +44,8 @@ pub(super) struct SpreadPolicy {
 }
 
 /// Rows and groups by part.
-pub(super) struct Spread {
-    rows: SpreadInput,
+pub(super) struct RadixPartitions {
+    rows: PartitionBuffer,
     groups: Partitioner,
     parts: Vec<Part>,
     charge: BatchCharge,
@@ -75,15 +75,15 @@ pub(super) enum Waiting {
     Rows(Batch),
 }
 
-impl SpreadPolicy {
+impl RadixPolicy {
     /// For tables that outgrow the caches with more than `table_bytes`.
-    pub(super) fn new(table_bytes: usize) -> SpreadPolicy {
-        SpreadPolicy { groups: 0, rows_since: 0, due_bytes: table_bytes }
+    pub(super) fn new(table_bytes: usize) -> RadixPolicy {
+        RadixPolicy { groups: 0, rows_since: 0, due_bytes: table_bytes }
     }
 
     /// Whether to spread a table of `groups` groups and `bytes` bytes after `rows` more rows: when
     /// most of the rows since the last look began a group.
-    pub(super) fn wants_spread(&mut self, rows: usize, groups: usize, bytes: usize) -> bool {
+    pub(super) fn wants_partitions(&mut self, rows: usize, groups: usize, bytes: usize) -> bool {
         self.rows_since += rows;
         if bytes <= self.due_bytes {
             return false;
@@ -95,13 +95,18 @@ impl SpreadPolicy {
     }
 }
 
-impl Spread {
+impl RadixPartitions {
     /// `keys`: the key columns of input rows; those of groups come first.
-    pub(super) fn new(keys: &[usize], batch_rows: usize, sizes: StateSizes, pool: &Pool) -> Spread {
+    pub(super) fn new(
+        keys: &[usize],
+        batch_rows: usize,
+        sizes: StateSizes,
+        pool: &Pool,
+    ) -> RadixPartitions {
         let group_keys = (0..keys.len()).collect();
-        Spread {
-            rows: SpreadInput::new(keys.to_vec(), PARTS, batch_rows, pool),
-            groups: Partitioner::new(group_keys, PARTS, Purpose::Spread, batch_rows, pool),
+        RadixPartitions {
+            rows: PartitionBuffer::new(keys.to_vec(), PARTS, batch_rows, pool),
+            groups: Partitioner::new(group_keys, PARTS, HashSalt::Local, batch_rows, pool),
             parts: (0..PARTS).map(|_| Part::default()).collect(),
             charge: BatchCharge::new(pool),
             part_rows: sizes.group_early_rows,
