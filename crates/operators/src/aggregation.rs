@@ -18,7 +18,7 @@
 //! `partial`.
 
 mod accumulator;
-mod disk;
+mod spilled_groups;
 mod kept;
 mod grouping;
 mod operator;

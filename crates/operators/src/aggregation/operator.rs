@@ -6,11 +6,11 @@ mod spill;
 use super::{
     AggregationSpec,
     accumulator::{Accumulator, Target, collected},
-    disk::Disk,
     outside::OutsideCharge,
     partial::PartialPolicy,
     radix_partitions::{RadixPartitions, RadixPolicy, Waiting},
     runs::Runs,
+    spilled_groups::SpilledGroups,
 };
 use portions::copied_bytes;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) struct HashAggregation {
     /// What waits, once they are.
     partitions: Option<RadixPartitions>,
     /// What did not fit; `None` where groups cannot be written.
-    disk: Option<Disk>,
+    disk: Option<SpilledGroups>,
     phase: Phase,
     /// What is left of a batch that is taken by portions.
     rest: Option<Batch>,
@@ -103,7 +103,7 @@ impl HashAggregation {
             partitions: None,
             disk: spec
                 .can_spill()
-                .then(|| Disk::new(spec.keys.len(), 1 + spec.with_rows().len(), cx)),
+                .then(|| SpilledGroups::new(spec.keys.len(), 1 + spec.with_rows().len(), cx)),
             phase: Phase::Collecting,
             rest: None,
             input_done: false,
@@ -489,7 +489,7 @@ impl HashAggregation {
 
     /// After the last group was emitted.
     fn end_emitting(&mut self) {
-        let has_parts = || self.disk.as_ref().is_some_and(Disk::has_parts);
+        let has_parts = || self.disk.as_ref().is_some_and(SpilledGroups::has_parts);
         let groups_again = match &self.partial {
             Some(partial) => !partial.has_given_up() && !self.input_done && !self.flush_due,
             None => self.next_part().is_some() || has_parts(),

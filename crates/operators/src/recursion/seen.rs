@@ -49,7 +49,7 @@ pub(super) struct SeenRows {
 
 enum Seen {
     Memory(Memory),
-    Disk(Disk),
+    Disk(SpilledDistinct),
 }
 
 struct Memory {
@@ -59,7 +59,7 @@ struct Memory {
 }
 
 /// Rows on disk.
-pub(super) struct Disk {
+pub(super) struct SpilledDistinct {
     /// Rows that maybe came before.
     candidates: PartitionedRuns,
     /// Rows that did, by partition.
@@ -151,7 +151,7 @@ impl SeenRows {
         metrics.add(SPILLED_PARTITIONS, runs.len() as u64);
         self.held_bytes.store(0, Ordering::Relaxed);
         let seen = runs.into_iter().map(Vec::from_iter).collect();
-        *state = Seen::Disk(Disk { candidates: rows, seen });
+        *state = Seen::Disk(SpilledDistinct { candidates: rows, seen });
         Ok(())
     }
 

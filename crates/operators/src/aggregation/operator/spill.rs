@@ -15,8 +15,8 @@
 //! emits its groups with the next step.
 
 use super::{
-    Accumulator, Disk, HashAggregation, Phase, RadixPartitions, RadixPolicy, Target, Waiting,
-    accumulators, copied_bytes,
+    Accumulator, HashAggregation, Phase, RadixPartitions, RadixPolicy, SpilledGroups, Target,
+    Waiting, accumulators, copied_bytes,
 };
 use volley_error::Result;
 use volley_exec::Spill;
@@ -30,7 +30,7 @@ impl HashAggregation {
         if let Some(part) = self.next_part() {
             return Phase::Part(part);
         }
-        match self.disk.as_mut().is_some_and(Disk::open) {
+        match self.disk.as_mut().is_some_and(SpilledGroups::open) {
             true => Phase::Reading,
             false => Phase::Ended,
         }
@@ -74,7 +74,7 @@ impl HashAggregation {
             self.flush_due = true;
             return Ok(());
         }
-        match self.disk.as_ref().is_some_and(Disk::can_write) {
+        match self.disk.as_ref().is_some_and(SpilledGroups::can_write) {
             true => self.write_groups(),
             false => Err(refusal),
         }
@@ -82,10 +82,10 @@ impl HashAggregation {
 
     /// After the last row: finishes the groups, unless some of them are on disk.
     pub(super) fn end_of_groups(&mut self) -> Result<Phase> {
-        if self.disk.as_ref().is_some_and(Disk::has_written) {
+        if self.disk.as_ref().is_some_and(SpilledGroups::has_written) {
             return self.write_rest();
         }
-        self.disk.iter_mut().for_each(Disk::release_ahead);
+        self.disk.iter_mut().for_each(SpilledGroups::release_ahead);
         Ok(Phase::Finishing(0))
     }
 
@@ -150,7 +150,7 @@ impl HashAggregation {
         &mut self,
         partitions: &mut RadixPartitions,
         part: usize,
-        disk: &mut Disk,
+        disk: &mut SpilledGroups,
     ) -> Result<()> {
         let passes = partitions.reduces_little();
         while let Some(waiting) = partitions.pop(part) {
@@ -173,7 +173,7 @@ impl HashAggregation {
     }
 
     /// Writes the rows that aggregates keep beside their groups.
-    fn write_rows(&mut self, disk: &mut Disk) -> Result<()> {
+    fn write_rows(&mut self, disk: &mut SpilledGroups) -> Result<()> {
         let aggregates = self.spec.with_rows();
         if aggregates.is_empty() || self.table.is_empty() {
             return Ok(());
@@ -241,7 +241,7 @@ impl Spill for HashAggregation {
             }
             return Ok(());
         }
-        let can_write = self.disk.as_ref().is_some_and(Disk::can_write);
+        let can_write = self.disk.as_ref().is_some_and(SpilledGroups::can_write);
         self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
             phase @ (Phase::Collecting | Phase::Reading) if can_write => {
                 self.write_groups()?;

@@ -28,7 +28,7 @@ const WRITERS_MAX: usize = 64;
 const WRITERS_SHARE: usize = 16;
 
 /// Streams of batches that begin with the groups' keys, on their way to disk and back.
-pub(super) struct Disk {
+pub(super) struct SpilledGroups {
     keys: usize,
     /// How many parts a stream is split into.
     parts: usize,
@@ -60,10 +60,10 @@ struct Reading {
     runs: std::vec::IntoIter<Option<SpillRun>>,
 }
 
-impl Disk {
+impl SpilledGroups {
     /// For `streams` streams whose first `keys` columns are the keys.
-    pub(super) fn new(keys: usize, streams: usize, cx: &OperatorContext) -> Disk {
-        Disk {
+    pub(super) fn new(keys: usize, streams: usize, cx: &OperatorContext) -> SpilledGroups {
+        SpilledGroups {
             keys,
             parts: parts(streams, cx),
             cx: cx.clone(),
@@ -81,7 +81,7 @@ impl Disk {
         self.level < self.cx.task.sizes.group_levels
     }
 
-    /// Whether something was written since the last [`Disk::close`].
+    /// Whether something was written since the last [`SpilledGroups::close`].
     pub(super) fn has_written(&self) -> bool {
         !self.streams.is_empty()
     }
@@ -114,7 +114,7 @@ impl Disk {
         self.streams[stream].write(batch)
     }
 
-    /// As [`Disk::write`] for the first stream, of a batch that is all in one part of what is
+    /// As [`SpilledGroups::write`] for the first stream, of a batch that is all in one part of what is
     /// spread.
     pub(super) fn write_spread(&mut self, part: usize, batch: Batch) -> Result<()> {
         if self.level > 0 {
@@ -146,7 +146,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// As [`Disk::write`].
+    /// As [`SpilledGroups::write`].
     pub(super) fn flush(&mut self) -> Result<()> {
         self.streams.iter_mut().try_for_each(PartitionedRuns::flush)
     }
@@ -155,7 +155,7 @@ impl Disk {
     ///
     /// # Errors
     ///
-    /// As [`Disk::write`].
+    /// As [`SpilledGroups::write`].
     pub(super) fn close(&mut self) -> Result<()> {
         let mut parts: Vec<Part> =
             (0..self.parts).map(|_| Part { level: self.level + 1, runs: Vec::new() }).collect();
