@@ -43,14 +43,14 @@ pub trait AggregateState: Send + Sync {
     fn drop_states(&self, _slots: &mut Slots<'_>) {}
 
     /// Bytes that the states hold outside the rows; only asked when [`StateLayout::needs_drop`].
-    fn outside_bytes(&self, _slots: &mut Slots<'_>) -> usize {
+    fn external_state_bytes(&self, _slots: &mut Slots<'_>) -> usize {
         0
     }
 
     /// Bytes that the results of the states take, or making them; only asked when
     /// [`StateLayout::needs_drop`]. Intermediate ones are copies of what is outside the rows.
     fn result_bytes(&self, slots: &mut Slots<'_>) -> usize {
-        self.outside_bytes(slots)
+        self.external_state_bytes(slots)
     }
 }
 

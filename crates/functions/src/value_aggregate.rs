@@ -60,7 +60,7 @@ pub trait ValueAggregate: Send + Sync + 'static {
     fn result(&self, state: &Self::State) -> Result<Value>;
 
     /// Bytes that the state holds outside the row, which the query is charged with.
-    fn outside_bytes(&self, _state: &Self::State) -> usize {
+    fn external_state_bytes(&self, _state: &Self::State) -> usize {
         0
     }
 }
@@ -137,8 +137,8 @@ impl<A: ValueAggregate> TypedAggregate for Adapter<A> {
         Self::column(states, &self.types.1, |state| self.aggregate.result(state))
     }
 
-    fn outside_bytes(&self, state: &A::State) -> usize {
-        self.aggregate.outside_bytes(state)
+    fn external_state_bytes(&self, state: &A::State) -> usize {
+        self.aggregate.external_state_bytes(state)
     }
 }
 

@@ -77,7 +77,7 @@ impl AggregateState for ByClass {
         (0..states.len()).for_each(|slot| *states.get(slot) = State::default());
     }
 
-    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+    fn external_state_bytes(&self, slots: &mut Slots<'_>) -> usize {
         let mut states = slots.typed::<State>();
         (0..states.len()).filter(|slot| states.get(*slot).0.is_some()).count() * OBJECT_BYTES
     }

@@ -36,7 +36,8 @@ impl Groups {
     pub fn bytes(&mut self) -> usize {
         let layout = self.function.state();
         let mut slots = self.states.slots(0..self.count);
-        let outside = if layout.needs_drop { self.function.outside_bytes(&mut slots) } else { 0 };
+        let outside =
+            if layout.needs_drop { self.function.external_state_bytes(&mut slots) } else { 0 };
         outside + layout.bytes * self.count
     }
 

@@ -109,7 +109,7 @@ pub type ResultItems<'a, A> = <<A as SimpleAggregate>::Result as Outputs>::Items
 ///     }
 ///
 ///     // What the state holds beside itself, so that memory limits hold.
-///     fn outside_bytes(&self, state: &State) -> usize {
+///     fn external_state_bytes(&self, state: &State) -> usize {
 ///         state.text.capacity()
 ///     }
 /// }
@@ -204,7 +204,7 @@ pub trait SimpleAggregate: Send + Sync + 'static {
     fn result<'s>(&self, state: &'s Self::State) -> Result<Option<ResultItems<'s, Self>>>;
 
     /// Bytes that the state holds outside the row, which the query is charged with.
-    fn outside_bytes(&self, _state: &Self::State) -> usize {
+    fn external_state_bytes(&self, _state: &Self::State) -> usize {
         0
     }
 }

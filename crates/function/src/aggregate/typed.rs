@@ -131,13 +131,13 @@ pub trait TypedAggregate: Send + Sync + 'static {
     fn result(&self, states: &mut TypedSlots<'_, Self::State>) -> Result<Vector>;
 
     /// Bytes held outside the row, which the query is charged with.
-    fn outside_bytes(&self, _state: &Self::State) -> usize {
+    fn external_state_bytes(&self, _state: &Self::State) -> usize {
         0
     }
 
     /// As [`AggregateState::result_bytes`].
     fn result_bytes(&self, state: &Self::State) -> usize {
-        self.outside_bytes(state)
+        self.external_state_bytes(state)
     }
 }
 
@@ -160,9 +160,9 @@ impl<F: TypedAggregate> AggregateState for Typed<F> {
         (0..states.len()).for_each(|slot| *states.get(slot) = self.0.empty());
     }
 
-    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+    fn external_state_bytes(&self, slots: &mut Slots<'_>) -> usize {
         let mut states = slots.typed::<F::State>();
-        (0..states.len()).map(|slot| self.0.outside_bytes(states.get(slot))).sum()
+        (0..states.len()).map(|slot| self.0.external_state_bytes(states.get(slot))).sum()
     }
 
     fn result_bytes(&self, slots: &mut Slots<'_>) -> usize {

@@ -185,7 +185,7 @@ impl ValueAggregate for Classified {
         Ok(Value::Array(measured.collect()))
     }
 
-    fn outside_bytes(&self, state: &Buckets) -> usize {
+    fn external_state_bytes(&self, state: &Buckets) -> usize {
         // A node of 11 entries is at least half full.
         state.weights.len() * 2 * size_of::<(u32, (f64, f64))>()
     }

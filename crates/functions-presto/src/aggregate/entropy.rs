@@ -214,7 +214,7 @@ impl ValueAggregate for OfSample {
         Ok(Value::Double(entropy_of_sample(&values)))
     }
 
-    fn outside_bytes(&self, state: &Sample) -> usize {
+    fn external_state_bytes(&self, state: &Sample) -> usize {
         state.drawn.capacity() * size_of::<(f64, f64)>()
     }
 }
@@ -385,7 +385,7 @@ impl ValueAggregate for OfHistogram {
         Ok(Value::Double(state.entropy()))
     }
 
-    fn outside_bytes(&self, state: &Histogram) -> usize {
+    fn external_state_bytes(&self, state: &Histogram) -> usize {
         // Nodes are at least half full.
         state.entries.len() * 2 * size_of::<((u32, u64), (i64, f64))>()
     }

@@ -159,7 +159,7 @@ impl ValueAggregate for MapOf {
         self.partial(state)
     }
 
-    fn outside_bytes(&self, state: &Entries) -> usize {
+    fn external_state_bytes(&self, state: &Entries) -> usize {
         state.map.bytes() + state.value_bytes
     }
 }
@@ -211,7 +211,7 @@ impl ValueAggregate for Multimap {
         self.partial(state)
     }
 
-    fn outside_bytes(&self, state: &Lists) -> usize {
+    fn external_state_bytes(&self, state: &Lists) -> usize {
         state.map.bytes() + state.list_bytes
     }
 }
@@ -347,7 +347,7 @@ impl ValueAggregate for UnionSum {
         self.map(state, |sum| sum.narrow(&self.value))
     }
 
-    fn outside_bytes(&self, state: &Sums) -> usize {
+    fn external_state_bytes(&self, state: &Sums) -> usize {
         state.map.bytes()
     }
 }

@@ -175,7 +175,7 @@ impl ValueAggregate for NumericHistogram {
         Ok(Value::Map(bins.into_iter().map(entry).collect()))
     }
 
-    fn outside_bytes(&self, state: &Bins) -> usize {
+    fn external_state_bytes(&self, state: &Bins) -> usize {
         state.bins.capacity() * size_of::<(f64, f64)>()
     }
 }

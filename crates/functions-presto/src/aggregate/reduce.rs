@@ -64,7 +64,7 @@ impl ValueAggregate for Collected {
         self.partial(state)
     }
 
-    fn outside_bytes(&self, state: &Values) -> usize {
+    fn external_state_bytes(&self, state: &Values) -> usize {
         state.values.capacity() * size_of::<Value>() + state.bytes
     }
 }

@@ -169,7 +169,7 @@ impl ValueAggregate for ReservoirSample {
         Ok(Value::Row(row.into()))
     }
 
-    fn outside_bytes(&self, state: &Reservoir) -> usize {
+    fn external_state_bytes(&self, state: &Reservoir) -> usize {
         let values = || state.sample.iter().chain(&state.initial);
         let slots = (state.sample.capacity() + state.initial.capacity()) * size_of::<Value>();
         slots + values().take(16).map(value_bytes).sum::<usize>() * values().count().div_ceil(16)

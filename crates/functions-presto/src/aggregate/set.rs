@@ -98,7 +98,7 @@ impl ValueAggregate for SetOf {
         self.partial(state)
     }
 
-    fn outside_bytes(&self, state: &Set) -> usize {
+    fn external_state_bytes(&self, state: &Set) -> usize {
         state.values.bytes()
     }
 }

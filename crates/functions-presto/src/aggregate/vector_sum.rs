@@ -76,7 +76,7 @@ impl ValueAggregate for VectorSum {
         Ok(Value::Array(sums.collect::<Result<_>>()?))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |it| it.capacity() * size_of::<NumberSum>())
     }
 }

@@ -184,7 +184,7 @@ impl<S: Sketch> ValueAggregate for SketchOf<S> {
         self.partial(state)
     }
 
-    fn outside_bytes(&self, state: &Option<Box<S>>) -> usize {
+    fn external_state_bytes(&self, state: &Option<Box<S>>) -> usize {
         state.as_ref().map_or(0, |it| size_of::<S>() + it.bytes())
     }
 }

@@ -100,7 +100,7 @@ impl ValueAggregate for WinsorizedMean {
         Ok(mean.map_or(Value::Null, Value::Double))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |it| size_of::<Asked>() + it.digest.heap_bytes())
     }
 }

@@ -91,7 +91,7 @@ impl TypedAggregate for ApproxDistinct {
         Ok(estimates_of(states))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         sketch_bytes(state)
     }
 }

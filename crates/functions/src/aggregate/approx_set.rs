@@ -185,7 +185,7 @@ impl TypedAggregate for SketchOf {
         Ok(sketches_or_null(states))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         sketch_bytes(state)
     }
 }

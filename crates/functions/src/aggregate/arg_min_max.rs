@@ -259,7 +259,7 @@ impl<const IGNORES: bool> ValueAggregate for ChoiceBy<IGNORES> {
         Ok(state.as_ref().map_or(Value::Null, |it| it.1.clone()))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |it| value_bytes(&it.0) + value_bytes(&it.1))
     }
 }
@@ -294,7 +294,7 @@ impl<const IGNORES: bool> ValueAggregate for TopBy<IGNORES> {
         Ok(top_result(state, |it| it.1.clone()))
     }
 
-    fn outside_bytes(&self, state: &Top) -> usize {
+    fn external_state_bytes(&self, state: &Top) -> usize {
         state.bytes()
     }
 }
@@ -327,7 +327,7 @@ impl ValueAggregate for TopValues {
         Ok(top_result(state, |it| it.0.clone()))
     }
 
-    fn outside_bytes(&self, state: &Top) -> usize {
+    fn external_state_bytes(&self, state: &Top) -> usize {
         state.bytes()
     }
 }

@@ -159,7 +159,7 @@ impl<H: OwnedValue, const IGNORES: bool> TypedAggregate for TypedChoice<H, IGNOR
         Ok(self.shown(states))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
-        state.as_ref().map_or(0, |it| H::outside_bytes(&it.0) + value_bytes(&it.1))
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, |it| H::external_state_bytes(&it.0) + value_bytes(&it.1))
     }
 }

@@ -141,7 +141,7 @@ impl ValueAggregate for Frequency {
         }
     }
 
-    fn outside_bytes(&self, state: &ValueMap<i64>) -> usize {
+    fn external_state_bytes(&self, state: &ValueMap<i64>) -> usize {
         state.bytes()
     }
 }
@@ -199,7 +199,7 @@ impl ValueAggregate for FirstMode {
         Ok(most.map_or(Value::Null, |it| it.0.clone()))
     }
 
-    fn outside_bytes(&self, state: &ValueMap<Arrival>) -> usize {
+    fn external_state_bytes(&self, state: &ValueMap<Arrival>) -> usize {
         state.bytes()
     }
 }

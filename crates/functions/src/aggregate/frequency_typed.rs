@@ -84,7 +84,7 @@ impl<H: OwnedKey> Frequency<H> {
             return;
         }
         let kept = H::keep(key);
-        let bytes = H::outside_bytes(&kept);
+        let bytes = H::external_state_bytes(&kept);
         state.push(kept, bytes, times, |it| H::hash(&H::view(it)));
     }
 
@@ -231,7 +231,7 @@ impl<H: OwnedKey> TypedAggregate for Frequency<H> {
         }
     }
 
-    fn outside_bytes(&self, state: &Counts<H>) -> usize {
+    fn external_state_bytes(&self, state: &Counts<H>) -> usize {
         state.bytes()
     }
 }

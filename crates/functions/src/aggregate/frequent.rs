@@ -169,7 +169,7 @@ impl ValueAggregate for MostFrequent {
         })
     }
 
-    fn outside_bytes(&self, state: &Counters) -> usize {
+    fn external_state_bytes(&self, state: &Counters) -> usize {
         state.counts.bytes()
     }
 }

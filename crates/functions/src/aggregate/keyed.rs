@@ -83,7 +83,7 @@ impl<R: Rule> TypedAggregate for KeyedExtreme<R> {
         Ok(Vector::from_values(self.data_type.clone(), &values))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |(key, value)| value_bytes(key) + value_bytes(value))
     }
 }

@@ -207,7 +207,7 @@ impl<H: OwnedValue, R: Rule> TypedAggregate for Chosen<H, R> {
         Ok(H::column(&self.data_type, kept.iter().map(Option::as_ref).collect()))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
-        state.as_ref().map_or(0, H::outside_bytes)
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, H::external_state_bytes)
     }
 }

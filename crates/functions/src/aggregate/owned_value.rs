@@ -39,7 +39,7 @@ pub(super) trait OwnedValue: Send + Sync + 'static {
     fn column(data_type: &Type, kept: Vec<Option<&Self::Kept>>) -> Vector;
 
     /// Bytes held next to the state itself.
-    fn outside_bytes(_kept: &Self::Kept) -> usize {
+    fn external_state_bytes(_kept: &Self::Kept) -> usize {
         0
     }
 }
@@ -137,7 +137,7 @@ impl OwnedValue for OwnedBytes {
         Vector::strings(data_type.clone(), builder.finish(), Some(nulls))
     }
 
-    fn outside_bytes(kept: &Box<[u8]>) -> usize {
+    fn external_state_bytes(kept: &Box<[u8]>) -> usize {
         kept.len()
     }
 }
@@ -183,7 +183,7 @@ impl OwnedValue for OwnedScalar {
         Vector::from_values(data_type.clone(), &values)
     }
 
-    fn outside_bytes(kept: &Value) -> usize {
+    fn external_state_bytes(kept: &Value) -> usize {
         value_bytes(kept)
     }
 }

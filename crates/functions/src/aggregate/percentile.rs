@@ -238,7 +238,7 @@ impl<T: Number> ValueAggregate for Percentile<T> {
         })
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |it| {
             size_of::<Asked<T>>() + it.percentages.len() * 8 + it.sketch.heap_bytes()
         })

@@ -116,7 +116,7 @@ impl<const LAST: bool> TypedAggregate for Position<LAST> {
         Ok(self.column(states))
     }
 
-    fn outside_bytes(&self, state: &Option<Value>) -> usize {
+    fn external_state_bytes(&self, state: &Option<Value>) -> usize {
         state.as_ref().map_or(0, value_bytes)
     }
 }

@@ -179,7 +179,7 @@ impl TypedAggregate for StringAgg {
         text_column(states)
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         let heap = |it: &Joined| it.text.capacity() + it.separator.heap_bytes();
         state.as_ref().map_or(0, heap)
     }
@@ -294,7 +294,7 @@ mod tests {
     fn a_group_of_one_text_has_one_allocation() {
         let mut state = None;
         StringAgg::push(&mut state, "first", ", ");
-        assert_eq!(StringAgg.outside_bytes(&state), 5);
+        assert_eq!(StringAgg.external_state_bytes(&state), 5);
         StringAgg::push(&mut state, "second", "; ");
         let joined = state.unwrap();
         assert_eq!(joined.text, "first; second");

@@ -252,8 +252,9 @@ impl GrownStates {
         add: impl FnOnce(&mut GroupTable) -> Result<()>,
     ) -> Result<()> {
         let groups = each_once(groups);
-        let bytes =
-            |table: &mut GroupTable| function.outside_bytes(&mut table.slots_of(index, &groups));
+        let bytes = |table: &mut GroupTable| {
+            function.external_state_bytes(&mut table.slots_of(index, &groups))
+        };
         let before = bytes(table);
         add(table)?;
         let after = bytes(table);

@@ -6,7 +6,7 @@ mod spill;
 use super::{
     AggregationSpec,
     accumulator::{Accumulator, Target, collected},
-    outside::OutsideCharge,
+    outside::StateHeap,
     partial::PartialPolicy,
     radix_partitions::{RadixPartitions, RadixPolicy, Waiting},
     runs::Runs,
@@ -56,7 +56,7 @@ pub(super) struct HashAggregation {
     rest: Option<Batch>,
     input_done: bool,
     /// What states hold outside the groups' rows.
-    outside: OutsideCharge,
+    outside: StateHeap,
     /// The groups being emitted, if results are copies of external memory of states.
     results: Reservation,
     batch_rows: usize,
@@ -107,7 +107,7 @@ impl HashAggregation {
             phase: Phase::Collecting,
             rest: None,
             input_done: false,
-            outside: OutsideCharge::new(pool),
+            outside: StateHeap::new(pool),
             results: pool.reservation(),
             spec,
             batch_rows: cx.task.batch_rows,
@@ -289,7 +289,7 @@ impl HashAggregation {
             if groups.is_empty() {
                 return Ok(all);
             }
-            let bytes_of = GroupTable::outside_bytes;
+            let bytes_of = GroupTable::external_state_bytes;
             let (groups, bytes) = self.groups_within(groups, (before, &mut cursor), bytes_of);
             all += bytes;
             let mut columns = self.table.keys_of(&groups)?;
@@ -392,7 +392,7 @@ impl HashAggregation {
         }
         let bytes_of = match self.spec.step.finishes() {
             true => GroupTable::result_bytes,
-            false => GroupTable::outside_bytes,
+            false => GroupTable::external_state_bytes,
         };
         let (groups, bytes) = self.groups_within(groups, (before, cursor), bytes_of);
         self.results.resize(bytes)?;

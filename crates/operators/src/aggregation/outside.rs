@@ -19,7 +19,7 @@ const PASS_BYTES_PER_GROUP: usize = 64;
 const STEP_GROUPS: usize = 1 << 12;
 
 /// Charges what states hold outside the groups' rows.
-pub(super) struct OutsideCharge {
+pub(super) struct StateHeap {
     charged: Reservation,
     /// Rows until the next pass.
     due: usize,
@@ -37,9 +37,9 @@ struct Pass {
     bytes: usize,
 }
 
-impl OutsideCharge {
-    pub(super) fn new(pool: &Pool) -> OutsideCharge {
-        OutsideCharge {
+impl StateHeap {
+    pub(super) fn new(pool: &Pool) -> StateHeap {
+        StateHeap {
             charged: pool.reservation(),
             due: PASS_ROWS,
             strings: 0,
@@ -58,7 +58,7 @@ impl OutsideCharge {
 
     /// Forgets the groups.
     pub(super) fn clear(&mut self) {
-        *self = OutsideCharge::new(self.charged.pool());
+        *self = StateHeap::new(self.charged.pool());
     }
 
     /// States that held this number of bytes are dropped.
@@ -69,7 +69,7 @@ impl OutsideCharge {
     /// Goes on after `rows` rows were added whose long strings have `strings` bytes.
     ///
     /// What states hold by then is there, whether or not it fits: see
-    /// [`OutsideCharge::take_refusal`].
+    /// [`StateHeap::take_refusal`].
     pub(super) fn added(&mut self, table: &mut GroupTable, rows: usize, strings: usize) {
         self.due = self.due.saturating_sub(rows);
         self.strings += strings;
@@ -101,7 +101,7 @@ impl OutsideCharge {
         let Some(pass) = &mut self.pass else { return true };
         let count = STEP_GROUPS.max(2 * rows);
         let groups = table.next_groups(&mut pass.cursor, count);
-        pass.bytes += table.outside_bytes(&groups);
+        pass.bytes += table.external_state_bytes(&groups);
         if groups.len() == count {
             return false;
         }

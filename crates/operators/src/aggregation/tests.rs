@@ -90,7 +90,7 @@ impl AggregateState for Listing {
         (0..states.len()).for_each(|it| drop(std::mem::take(states.get(it))));
     }
 
-    fn outside_bytes(&self, slots: &mut Slots<'_>) -> usize {
+    fn external_state_bytes(&self, slots: &mut Slots<'_>) -> usize {
         let mut states = slots.typed::<String>();
         (0..states.len()).map(|it| states.get(it).capacity()).sum()
     }

@@ -100,7 +100,8 @@ impl Running {
         }
         self.next += chunk.ranges.starts.len();
         self.held = frames.ranges.get(self.next - 1);
-        let is_large = self.weights.is_some() && self.results.outside_bytes() >= self.bytes_max;
+        let is_large =
+            self.weights.is_some() && self.results.external_state_bytes() >= self.bytes_max;
         if self.next < frames.parts.len() && !is_large {
             return Ok(None);
         }
@@ -154,8 +155,8 @@ impl Running {
     fn chunk(&self, all: &Ranges) -> Chunk {
         let mut chunk = Chunk { first: u32::MAX, end: 0, bytes: 0, ranges: Ranges::default() };
         let (mut held, mut rows) = (self.held, 0);
-        let bytes_max = self.bytes_max.saturating_sub(self.results.outside_bytes());
-        let mut state_bytes = self.state.outside_bytes();
+        let bytes_max = self.bytes_max.saturating_sub(self.results.external_state_bytes());
+        let mut state_bytes = self.state.external_state_bytes();
         for (start, end) in all.iter().skip(self.next) {
             let goes_on = start == held.0 && end >= held.1;
             let from = if goes_on { held.1 } else { start };

@@ -70,7 +70,7 @@ impl States {
     }
 
     /// The bytes that states hold outside their rows, as they were charged last.
-    pub(super) fn outside_bytes(&self) -> usize {
+    pub(super) fn external_state_bytes(&self) -> usize {
         self.outside.bytes()
     }
 
@@ -147,7 +147,7 @@ impl States {
         if !self.function.state().needs_drop {
             return Ok(());
         }
-        let bytes = self.function.outside_bytes(&mut self.container.slots(0, &self.used));
+        let bytes = self.function.external_state_bytes(&mut self.container.slots(0, &self.used));
         self.outside.resize(bytes)
     }
 

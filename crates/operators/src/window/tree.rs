@@ -206,7 +206,7 @@ impl Tree {
             self.first = self.next;
             self.states.reset(frames.parts.len() - self.next)?;
         }
-        let (next, bytes) = (self.next, self.states.outside_bytes());
+        let (next, bytes) = (self.next, self.states.external_state_bytes());
         if self.ends.is_some() && frames.is_whole {
             self.step_with_ends(frames, active)?;
         } else {
@@ -214,9 +214,9 @@ impl Tree {
         }
         let is_large = match &mut self.guess {
             Some(guess) => {
-                let made = self.states.outside_bytes().saturating_sub(bytes);
+                let made = self.states.external_state_bytes().saturating_sub(bytes);
                 guess.learn(&frames.parts[next..self.next], made);
-                self.states.outside_bytes() >= self.bytes_max
+                self.states.external_state_bytes() >= self.bytes_max
             }
             None => false,
         };
@@ -246,7 +246,7 @@ impl Tree {
     fn frames_max(&self, frames: &DistinctFrames) -> usize {
         let rest = &frames.parts[self.next..];
         let Some(guess) = &self.guess else { return rest.len() };
-        let most = self.bytes_max.saturating_sub(self.states.outside_bytes()) as f64;
+        let most = self.bytes_max.saturating_sub(self.states.external_state_bytes()) as f64;
         let mut bytes = 0.0;
         let is_enough = |frame: &FrameParts| {
             bytes += guess.of(frame);

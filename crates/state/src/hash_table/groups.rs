@@ -297,8 +297,8 @@ impl GroupTable {
     }
 
     /// Bytes that the states of `groups` hold outside the rows.
-    pub fn outside_bytes(&mut self, groups: &RowList) -> usize {
-        self.state_bytes(groups, |it, slots| it.outside_bytes(slots))
+    pub fn external_state_bytes(&mut self, groups: &RowList) -> usize {
+        self.state_bytes(groups, |it, slots| it.external_state_bytes(slots))
     }
 
     /// Bytes that the results of `groups` take, or making them.

@@ -113,8 +113,8 @@ impl<A: SimpleAggregate> TypedAggregate for Adapter<A> {
         column::<A::Result, A::State>(states, &self.types.1, result)
     }
 
-    fn outside_bytes(&self, state: &A::State) -> usize {
-        self.aggregate.outside_bytes(state)
+    fn external_state_bytes(&self, state: &A::State) -> usize {
+        self.aggregate.external_state_bytes(state)
     }
 }
 

@@ -234,7 +234,7 @@ impl<T: Ordinal> TypedAggregate for OrderedStates<T> {
         })
     }
 
-    fn outside_bytes(&self, state: &OrderedState<T>) -> usize {
+    fn external_state_bytes(&self, state: &OrderedState<T>) -> usize {
         let share = match &state.share {
             GroupShare::Other(share) => size_of::<Value>() + share.retained_bytes(),
             _ => 0,
@@ -243,7 +243,7 @@ impl<T: Ordinal> TypedAggregate for OrderedStates<T> {
     }
 
     fn result_bytes(&self, state: &OrderedState<T>) -> usize {
-        self.outside_bytes(state) / RESULT_SHARE
+        self.external_state_bytes(state) / RESULT_SHARE
     }
 }
 

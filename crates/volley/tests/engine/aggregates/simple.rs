@@ -149,7 +149,7 @@ impl SimpleAggregate for Longest {
         Ok(state.as_deref().map(Cow::Borrowed))
     }
 
-    fn outside_bytes(&self, state: &Option<Vec<u8>>) -> usize {
+    fn external_state_bytes(&self, state: &Option<Vec<u8>>) -> usize {
         state.as_ref().map_or(0, Vec::capacity)
     }
 }
@@ -255,7 +255,7 @@ impl SimpleAggregate for LengthCounts {
         Ok(Some(Box::new(|out| state.iter().for_each(|(length, count)| out.push(*length, *count)))))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.len() * 2 * size_of::<i64>()
     }
 }
@@ -293,7 +293,7 @@ impl SimpleAggregate for LeastAndLongest {
         Ok(Some(Box::new(|out| out.set((*least, longest.as_str())))))
     }
 
-    fn outside_bytes(&self, state: &Self::State) -> usize {
+    fn external_state_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, |it| it.1.capacity())
     }
 }
