@@ -21,7 +21,7 @@ mod metrics;
 mod timeline;
 mod statistics;
 mod progress;
-mod kept_exprs;
+mod expr_cache;
 mod pipeline;
 mod chain;
 mod make_chains;
@@ -43,7 +43,7 @@ mod task_input;
 mod testing;
 
 pub use executor::{Executor, Priority};
-pub use kept_exprs::KeptExprs;
+pub use expr_cache::ExprCache;
 pub use local_exchange::Partitioning;
 pub use local_merge::merge_queues;
 pub use lowering::{BeforePlan, Fusion, Inputs, LowerNode, Lowering, LoweringRegistry, SkipInput};

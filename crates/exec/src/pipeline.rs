@@ -18,7 +18,7 @@
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
 //! in the shared state ([`volley_state::Promise`], [`volley_state::Barrier`]).
 
-use crate::{KeptExprs, Operator, OperatorMetrics, SourceOrder, StepRecords, TaskPorts};
+use crate::{ExprCache, Operator, OperatorMetrics, SourceOrder, StepRecords, TaskPorts};
 use std::{any::Any, sync::Arc};
 use volley_connector::{SinkFactory, TableProvider};
 use volley_error::Result;
@@ -78,7 +78,7 @@ pub struct TaskContext {
     /// What operators have done that were made anew in each iteration of a recursion.
     pub steps: Arc<StepRecords>,
     /// Where operators that are made anew in each iteration find their expressions compiled.
-    pub exprs: Option<Arc<KeptExprs>>,
+    pub exprs: Option<Arc<ExprCache>>,
 }
 
 impl TaskContext {

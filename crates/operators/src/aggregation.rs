@@ -19,7 +19,7 @@
 
 mod accumulator;
 mod spilled_groups;
-mod kept;
+mod buffered_rows;
 mod grouping;
 mod operator;
 mod outside;

@@ -33,7 +33,7 @@ mod spill_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use kept::KeptBuilds;
+pub(crate) use kept::CachedBuilds;
 pub(crate) use lower::{StepBuilds, lower, skipped_input};
 
 use output::OutputColumn;

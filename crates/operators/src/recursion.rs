@@ -29,7 +29,7 @@ pub(crate) use lower::{lower, lower_working_table, skipped_input};
 pub use operator::{RecursionHelper, RecursiveUnion};
 
 use crate::{
-    hash_join::{KeptBuilds, StepBuilds},
+    hash_join::{CachedBuilds, StepBuilds},
     spool::{SpoolSink, spool},
 };
 use keyed::KeyedRows;
@@ -76,7 +76,7 @@ pub struct Recursion {
     kept: HashMap<u32, Arc<BatchQueue>>,
     /// Keeps it.
     _holders: Vec<QueueReader>,
-    builds: Arc<KeptBuilds>,
+    builds: Arc<CachedBuilds>,
     seen: Option<Arc<SeenRows>>,
     /// USING KEY: the last row of each key.
     keyed: Option<Mutex<KeyedRows>>,

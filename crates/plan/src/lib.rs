@@ -38,12 +38,12 @@ pub use nodes::{
     Aggregate, AggregateStep, AggregationNode, AsofJoinNode, Comparison, CustomNode, CustomNodes,
     CustomPlanNode, EnforceSingleRowNode, ExchangeKind, ExchangeNode, FilterNode, Frame,
     FrameBound, FrameOffset, FrameUnits, Generator, GeneratorKind, GroupIdNode, GroupLimitNode,
-    GroupingSet, HashJoinNode, JoinKind, KeptRows, LimitNode, LocalExchangeNode, MergeJoinNode,
-    MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode, RECURRING,
-    RangeCondition, RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode, Routing,
-    SampleMethod, SampleNode, SortKey, SpoolNode, TableHandle, TableScanNode, TableWriteNode,
-    TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode, WindowCall,
-    WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
+    GroupingSet, HashJoinNode, JoinKind, LimitNode, LocalExchangeNode, LoopInvariant,
+    MergeJoinNode, MergeKey, NestedLoopJoinNode, OrderByNode, PageSourceNode, ProjectNode,
+    RECURRING, RangeCondition, RangeRouting, ReadCustomNode, RecursiveUnionNode, RepeatNode,
+    Routing, SampleMethod, SampleNode, SortKey, SpoolNode, TableHandle, TableScanNode,
+    TableWriteNode, TaskInputNode, TopNNode, UnionNode, UniqueIdNode, UnnestNode, ValuesNode,
+    WindowCall, WindowLimit, WindowNode, WorkingTableNode, WriteTarget,
 };
 pub use plan_walk::PlanWalk;
 pub use walk::Visit;

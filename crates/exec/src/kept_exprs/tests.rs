@@ -14,7 +14,7 @@ fn first_value(mut set: ExprSet) -> Value {
 
 #[test]
 fn equal_expressions_are_compiled_once() {
-    let (kept, registry) = (KeptExprs::default(), Registry::new());
+    let (kept, registry) = (ExprCache::default(), Registry::new());
     let query = Arc::new(QueryConstants::default());
     for _ in 0..3 {
         for number in [7, 8] {
@@ -28,7 +28,7 @@ fn equal_expressions_are_compiled_once() {
 
 #[test]
 fn floats_are_told_apart_by_their_bits() {
-    let (kept, registry) = (KeptExprs::default(), Registry::new());
+    let (kept, registry) = (ExprCache::default(), Registry::new());
     let query = Arc::new(QueryConstants::default());
     for _ in 0..2 {
         for zero in [0.0_f64, -0.0] {
@@ -43,7 +43,7 @@ fn floats_are_told_apart_by_their_bits() {
 
 #[test]
 fn expressions_that_do_not_equal_themselves_do_not_pile_up() {
-    let (kept, registry) = (KeptExprs::default(), Registry::new());
+    let (kept, registry) = (ExprCache::default(), Registry::new());
     let query = Arc::new(QueryConstants::default());
     for _ in 0..2 * SETS_MAX {
         let exprs = [constant(Value::Double(f64::NAN), Type::Double)];

@@ -1,6 +1,6 @@
 //! One aggregate of an aggregation: which rows it takes, and in which order.
 
-use super::{grouping::GroupRanges, kept::KeptRows};
+use super::{buffered_rows::BufferedRows, grouping::GroupRanges};
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_expression::Place;
@@ -42,7 +42,7 @@ pub(super) struct Accumulator {
     /// Distinct (group, arguments).
     seen: Option<GroupTable>,
     /// Rows that wait for the end of input to be ordered or collected.
-    kept: Option<KeptRows>,
+    kept: Option<BufferedRows>,
     /// What states hold of rows that waited.
     grown: GrownStates,
 }
@@ -104,14 +104,14 @@ impl Accumulator {
             GroupTable::new(types.collect(), Vec::new(), spec.sizes, pool)
         });
         let waits = spec.collects() || !spec.order_by.is_empty();
-        let kept = waits.then(|| KeptRows::new(spec, step, pool));
+        let kept = waits.then(|| BufferedRows::new(spec, step, pool));
         Accumulator { seen, kept, grown: GrownStates(pool.reservation()) }
     }
 
     /// Bytes charged to the pool.
     pub(super) fn bytes(&self) -> usize {
         self.seen.as_ref().map_or(0, GroupTable::bytes)
-            + self.kept.as_ref().map_or(0, KeptRows::bytes)
+            + self.kept.as_ref().map_or(0, BufferedRows::bytes)
             + self.grown.0.bytes()
     }
 
@@ -220,7 +220,7 @@ impl Accumulator {
     }
 
     /// The rows by group, where they are collected and all steps are finished.
-    pub(super) fn kept(&self) -> Option<&KeptRows> {
+    pub(super) fn kept(&self) -> Option<&BufferedRows> {
         self.kept.as_ref()
     }
 

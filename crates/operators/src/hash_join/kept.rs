@@ -9,9 +9,9 @@ use volley_plan::PlanNodeId;
 
 /// The last join of each join node of the step. Tables are kept where all rows are in memory.
 #[derive(Default)]
-pub(crate) struct KeptBuilds(Mutex<HashMap<PlanNodeId, Arc<JoinShared>>>);
+pub(crate) struct CachedBuilds(Mutex<HashMap<PlanNodeId, Arc<JoinShared>>>);
 
-impl KeptBuilds {
+impl CachedBuilds {
     /// Notes the join of this iteration.
     pub(super) fn keep(&self, node: PlanNodeId, join: &Arc<JoinShared>) {
         self.lock().insert(node, Arc::clone(join));

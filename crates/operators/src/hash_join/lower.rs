@@ -1,6 +1,6 @@
 //! Hash join: any number of drivers on both sides.
 
-use super::{HashJoinSpec, KeptBuilds, build::HashBuild, probe::HashProbe, shared::JoinShared};
+use super::{CachedBuilds, HashJoinSpec, build::HashBuild, probe::HashProbe, shared::JoinShared};
 use crate::{dynamic_filters::DynamicFilters, registration::wrong_node};
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -10,7 +10,7 @@ use volley_plan::{HashJoinNode, PlanNode};
 
 /// In a recursion's step: which recursion, and the build sides that it keeps.
 #[derive(Default)]
-pub(crate) struct StepBuilds(pub Option<(u32, Arc<KeptBuilds>)>);
+pub(crate) struct StepBuilds(pub Option<(u32, Arc<CachedBuilds>)>);
 
 /// The build side, where a recursion keeps its tables.
 pub(crate) fn skipped_input(node: &PlanNode, cx: &mut Lowering) -> Option<usize> {

@@ -4,7 +4,7 @@ use crate::test_kit::{
 use std::{collections::BTreeSet, sync::Arc};
 use volley_exec::{Executor, Task};
 use volley_plan::{
-    HashJoinNode, JoinKind, KeptRows, PlanBuilder, PlanNode, PlanNodeId, RecursiveUnionNode,
+    HashJoinNode, JoinKind, LoopInvariant, PlanBuilder, PlanNode, PlanNodeId, RecursiveUnionNode,
     WorkingTableNode,
 };
 use volley_testkit::{RowValues, integers, sorted};
@@ -43,7 +43,7 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
         id: 0,
         anchor,
         step: Arc::new(PlanNode::HashJoin(join)),
-        kept: vec![KeptRows { id: 1, input: edges }],
+        kept: vec![LoopInvariant { id: 1, input: edges }],
         distinct,
         keys: Vec::new(),
         reads_all: false,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_logical::{Column, ColumnId, Cte, Plan, RECURRING};
-use volley_plan::{KeptRows, PlanNode, PlanNodeId, RecursiveUnionNode, WorkingTableNode};
+use volley_plan::{LoopInvariant, PlanNode, PlanNodeId, RecursiveUnionNode, WorkingTableNode};
 
 /// The first identity of shared subplans within steps: beyond those of common table expressions.
 const SHARED_IN_STEP: u32 = 1 << 31;
@@ -30,7 +30,7 @@ struct Recursion {
     logical: u32,
     /// In the plan.
     id: u32,
-    kept: Vec<KeptRows>,
+    kept: Vec<LoopInvariant>,
     /// The position of a common table expression in `kept`.
     kept_ctes: HashMap<u32, usize>,
     /// Common table expressions that were lowered within the step.
@@ -162,7 +162,7 @@ impl Lowering<'_> {
         let Some(outermost) = self.recursions.open.get_mut(depth) else {
             return Err(not_this_node());
         };
-        outermost.kept.push(KeptRows { id, input });
+        outermost.kept.push(LoopInvariant { id, input });
         outermost.kept_ctes.insert(cte.id, outermost.kept.len() - 1);
         Ok(outermost.kept.len() - 1)
     }

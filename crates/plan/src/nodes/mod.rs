@@ -44,7 +44,7 @@ pub use merge_join::{MergeJoinNode, MergeKey};
 pub use nested_loop_join::{Comparison, NestedLoopJoinNode, RangeCondition};
 pub use order_by::OrderByNode;
 pub use project::ProjectNode;
-pub use recursive_union::{KeptRows, RECURRING, RecursiveUnionNode, WorkingTableNode};
+pub use recursive_union::{LoopInvariant, RECURRING, RecursiveUnionNode, WorkingTableNode};
 pub use repeat::RepeatNode;
 pub use sample::{SampleMethod, SampleNode};
 pub use spool::SpoolNode;

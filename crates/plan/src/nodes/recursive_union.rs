@@ -17,7 +17,7 @@ pub struct RecursiveUnionNode {
     /// The plan of an iteration; its columns have the types of the anchor's.
     pub step: Arc<PlanNode>,
     /// What runs once, and `step` reads again in each iteration.
-    pub kept: Vec<KeptRows>,
+    pub kept: Vec<LoopInvariant>,
     /// UNION without ALL: a row that came before does not come again.
     pub distinct: bool,
     /// The columns of USING KEY: a row replaces the one with the same key, and all rows come at
@@ -35,7 +35,7 @@ pub const RECURRING: u32 = 1 << 30;
 
 /// A part of the step of a recursion that does not depend on its iterations.
 #[derive(Clone, Debug)]
-pub struct KeptRows {
+pub struct LoopInvariant {
     /// The identity by which [`WorkingTableNode`]s of the step read it.
     pub id: u32,
     /// What runs once.
@@ -48,7 +48,7 @@ pub struct KeptRows {
 pub struct WorkingTableNode {
     /// Identity within the plan.
     pub node_id: PlanNodeId,
-    /// [`RecursiveUnionNode::id`] or [`KeptRows::id`].
+    /// [`RecursiveUnionNode::id`] or [`LoopInvariant::id`].
     pub id: u32,
     /// The name of the common table expression, for EXPLAIN.
     pub name: String,

@@ -3,7 +3,7 @@
 use super::codec::{Codec, EnumCodec, PlanReader, PlanWriter};
 use crate::{
     Aggregate, AggregateStep, Comparison, ExchangeKind, Frame, FrameBound, FrameOffset, FrameUnits,
-    Generator, GeneratorKind, GroupingSet, JoinKind, KeptRows, MergeKey, RangeCondition,
+    Generator, GeneratorKind, GroupingSet, JoinKind, LoopInvariant, MergeKey, RangeCondition,
     SampleMethod, SortKey, TableHandle, WindowCall, WindowLimit, WriteTarget,
 };
 use volley_error::Result;
@@ -123,14 +123,14 @@ impl Codec for GroupingSet {
     }
 }
 
-impl Codec for KeptRows {
+impl Codec for LoopInvariant {
     fn write(&self, to: &mut PlanWriter) -> Result<()> {
         to.put(&self.id)?;
         to.put(&self.input)
     }
 
-    fn read(from: &mut PlanReader<'_>) -> Result<KeptRows> {
-        Ok(KeptRows { id: from.get()?, input: from.get()? })
+    fn read(from: &mut PlanReader<'_>) -> Result<LoopInvariant> {
+        Ok(LoopInvariant { id: from.get()?, input: from.get()? })
     }
 }
 

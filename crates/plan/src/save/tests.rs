@@ -1,4 +1,4 @@
-use crate::KeptRows;
+use crate::LoopInvariant;
 use crate::{
     Comparison, CustomNode, CustomNodes, FragmentId, GeneratorKind, JoinKind, PageSourceNode,
     PlanBuilder, PlanNode, PlanNodeId, RangeRouting, RecursiveUnionNode, Routing, SampleMethod,
@@ -56,7 +56,7 @@ fn literals() -> PlanBuilder {
 fn recursion() -> Arc<PlanNode> {
     let anchor = numbers(2).build().unwrap();
     let schema = anchor.schema().clone();
-    let kept = KeptRows { id: 8, input: numbers(3).build().unwrap() };
+    let kept = LoopInvariant { id: 8, input: numbers(3).build().unwrap() };
     let table = |id| {
         let node = WorkingTableNode {
             node_id: PlanNodeId::UNASSIGNED,

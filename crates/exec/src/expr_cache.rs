@@ -13,9 +13,9 @@ const SETS_MAX: usize = 64;
 
 /// Expressions and what they were compiled to.
 #[derive(Default)]
-pub struct KeptExprs(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
+pub struct ExprCache(Mutex<Vec<(Vec<Expr>, ExprSet)>>);
 
-impl KeptExprs {
+impl ExprCache {
     /// As [`ExprSet::compile`], once for identical expressions.
     pub(crate) fn compile(
         &self,

@@ -47,7 +47,7 @@ const TEXT_BYTES: usize = 8;
 const GATHERED_ROWS: usize = 1 << 18;
 
 /// Rows kept until the end of input: the columns to order by, then the arguments.
-pub(super) struct KeptRows {
+pub(super) struct BufferedRows {
     types: Vec<Type>,
     order_columns: usize,
     parts: Vec<Batch>,
@@ -80,14 +80,14 @@ enum Phase {
     Done,
 }
 
-impl KeptRows {
-    pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> KeptRows {
+impl BufferedRows {
+    pub(super) fn new(spec: &AccumulatorSpec, step: AggregateStep, pool: &Pool) -> BufferedRows {
         let types = spec.row_types(step);
         let keys: Vec<SortKey> = (spec.order_by.iter().enumerate())
             .map(|(column, key)| SortKey { column, ..*key })
             .collect();
         let sort_bytes = if keys.is_empty() { 0 } else { sort_bytes_per_row(&types, &keys) };
-        KeptRows {
+        BufferedRows {
             concat_bytes: 0,
             sort_bytes: sort_bytes + size_of::<u32>(),
             rows: 0,
