@@ -189,7 +189,7 @@ impl HashJoinSpec {
             columns: self.columns(self.build_keys.len()),
             nulls_equal: self.nulls_equal.clone(),
             is_set: self.is_existence() && self.filter.is_none(),
-            only_asks: self.is_existence() && self.filter.is_none(),
+            existence_only: self.is_existence() && self.filter.is_none(),
             sizes: self.sizes,
         }
     }
@@ -201,7 +201,7 @@ impl HashJoinSpec {
             columns: self.columns(self.build_keys.len()),
             nulls_equal: self.nulls_equal[..keys].to_vec(),
             is_set: self.filter.is_none(),
-            only_asks: false,
+            existence_only: false,
             sizes: self.sizes,
         }
     }

@@ -223,7 +223,7 @@ impl Case {
     /// Whether the build side keeps rows that can be spilled: not only integers without rows.
     fn keeps_rows(&self, build: &[Batch]) -> bool {
         let table = HashJoinSpec::new(&self.node(), StateSizes::SMALL).table();
-        !build.is_empty() && table.key_without_rows().is_none() && self.keys != [Type::Unknown]
+        !build.is_empty() && table.bitmap_key().is_none() && self.keys != [Type::Unknown]
     }
 
     /// Nested loops over rows.

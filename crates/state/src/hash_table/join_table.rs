@@ -76,7 +76,7 @@ pub struct JoinTableSpec {
     /// One row per key is enough.
     pub is_set: bool,
     /// All that is asked is whether a key is there.
-    pub only_asks: bool,
+    pub existence_only: bool,
     /// Where the table works in another way.
     pub sizes: StateSizes,
 }
@@ -88,7 +88,7 @@ pub struct JoinTable {
     pub(super) keys: KeyWords,
     entries: Vec<AtomicU64>,
     /// The keys, when there are no rows.
-    set: Option<KeyMembers>,
+    set: Option<KeyBitmap>,
     /// For some keys, what values they have.
     filters: Vec<(usize, KeyFilterBuilder)>,
     /// Whether words are positions of entries.
@@ -101,7 +101,7 @@ pub struct JoinTable {
 }
 
 /// The only key of a table that has no rows.
-pub(super) struct KeyMembers {
+pub(super) struct KeyBitmap {
     /// Exact.
     pub(super) filter: Arc<KeyFilter>,
     len: usize,
@@ -113,7 +113,7 @@ impl JoinRows {
         let layout = RowLayout::new(&spec.columns, &[], RowLinks::Chained);
         let keys = spec.nulls_equal.len();
         let range = |it: &Type| KeyRange::is_known_for(it.physical()).then_some(KeyRange::EMPTY);
-        let key_type = spec.key_without_rows().cloned();
+        let key_type = spec.bitmap_key().cloned();
         JoinRows {
             container: RowContainer::new(layout, pool),
             columns: spec.columns.len(),
@@ -240,9 +240,9 @@ impl JoinRows {
 
 impl JoinTableSpec {
     /// The type of the key that needs no rows.
-    pub fn key_without_rows(&self) -> Option<&Type> {
+    pub fn bitmap_key(&self) -> Option<&Type> {
         match (self.columns.as_slice(), self.nulls_equal.as_slice()) {
-            ([key], [false]) if self.only_asks => {
+            ([key], [false]) if self.existence_only => {
                 Some(key).filter(|it| KeyFilter::is_possible_for(it.physical()))
             }
             _ => None,
@@ -261,14 +261,14 @@ fn join_sets(
     free_bytes: usize,
     charge: &mut Reservation,
     pool: &Pool,
-) -> Result<Option<KeyMembers>> {
+) -> Result<Option<KeyBitmap>> {
     if parts.iter().all(|it| it.set.is_some()) {
         let mut all = KeySet::new(free_bytes, pool);
         for part in &mut *parts {
             part.set.take().map_or(Ok(()), |it| all.absorb(it))?;
         }
         if let Some(filter) = all.filter(charge)? {
-            return Ok(Some(KeyMembers { filter: Arc::new(filter), len: all.len() }));
+            return Ok(Some(KeyBitmap { filter: Arc::new(filter), len: all.len() }));
         }
         if let Some(first) = parts.first_mut() {
             first.set = Some(all);
@@ -342,7 +342,7 @@ impl JoinTable {
     }
 
     /// The keys, when there are no rows.
-    pub(super) fn set(&self) -> Option<&KeyMembers> {
+    pub(super) fn set(&self) -> Option<&KeyBitmap> {
         self.set.as_ref()
     }
 

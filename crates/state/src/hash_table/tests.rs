@@ -146,7 +146,7 @@ fn join_table(key: &Vector, nulls_equal: bool) -> JoinTable {
         columns,
         nulls_equal: vec![nulls_equal],
         is_set: false,
-        only_asks: false,
+        existence_only: false,
         sizes: StateSizes::SMALL,
     };
     let mut rows = JoinRows::new(&spec, &pool);
@@ -260,7 +260,7 @@ fn asked_mode(parts: &[Vec<Vec<Value>>], probes: &[Value], data_type: &Type) -> 
         columns,
         nulls_equal,
         is_set: true,
-        only_asks: true,
+        existence_only: true,
         sizes: StateSizes::SMALL,
     };
     let drivers = parts.iter().map(|batches| {
@@ -340,7 +340,7 @@ fn drained_rows_give_their_memory_back_bit_by_bit() {
         columns: vec![Type::BigInt, Type::Varchar],
         nulls_equal: vec![false],
         is_set: false,
-        only_asks: false,
+        existence_only: false,
         sizes: StateSizes::SMALL,
     };
     let text = |it: i64| match it % 5 {
