@@ -6,7 +6,7 @@ use super::{
     partition_join::{PartitionContext, PartitionJoin, PartitionStep},
     shared::{BuildTables, JoinShared},
     spill::{Claim, SpilledJoin},
-    unknown::UnknownSearch,
+    unknown::NullAwareProbe,
 };
 use std::{sync::Arc, task::Waker};
 use volley_error::{Error, Result};
@@ -46,8 +46,8 @@ struct ProbeBatch {
     /// By probe row: whether it has a match so far.
     matched: Vec<bool>,
     /// Where the comparison is unknown by what was looked up before; empty: nowhere.
-    known_unknown: Vec<bool>,
-    unknown: Option<UnknownSearch>,
+    unknown_so_far: Vec<bool>,
+    unknown: Option<NullAwareProbe>,
 }
 
 impl HashProbe {
@@ -73,11 +73,11 @@ impl HashProbe {
         let cursor = tables.table.lookup(&keys, input.rows(), &mut self.lookups)?;
         let batch = spec.load_filter_columns(input)?;
         let mut matched = vec![false; if spec.tracks_matches() { batch.rows() } else { 0 }];
-        let mut known_unknown = Vec::new();
+        let mut unknown_so_far = Vec::new();
         if let Some(partition) = &mut self.partition {
-            partition.load_matched(&mut matched, &mut known_unknown);
+            partition.load_matched(&mut matched, &mut unknown_so_far);
         }
-        Ok(ProbeBatch { batch, keys, cursor, matched, known_unknown, unknown: None })
+        Ok(ProbeBatch { batch, keys, cursor, matched, unknown_so_far, unknown: None })
     }
 
     /// Makes and checks some pairs of the current batch. The batch is returned unless it is done.
@@ -143,8 +143,8 @@ impl HashProbe {
             let mut search = match current.unknown.take() {
                 Some(search) => search,
                 None => {
-                    let before = std::mem::take(&mut current.known_unknown);
-                    UnknownSearch::new(spec, tables, &current.keys, (&current.matched, before))?
+                    let before = std::mem::take(&mut current.unknown_so_far);
+                    NullAwareProbe::new(spec, tables, &current.keys, (&current.matched, before))?
                 }
             };
             let done = search.advance(spec, tables, current.side(), &mut self.condition)?;
@@ -164,7 +164,7 @@ impl HashProbe {
     /// is known of its rows.
     fn keep_matched(&mut self, current: &ProbeBatch) -> bool {
         let join = self.partition.as_mut().filter(|it| !it.is_last_block());
-        let unknown = current.unknown.as_ref().map_or(&[][..], UnknownSearch::unknown);
+        let unknown = current.unknown.as_ref().map_or(&[][..], NullAwareProbe::unknown);
         join.map(|it| it.keep_matched(&current.matched, unknown)).is_some()
     }
 
@@ -296,7 +296,7 @@ impl HashJoinSpec {
     /// The probe rows that the kind returns.
     fn existence_output(&self, current: ProbeBatch) -> Step {
         let ProbeBatch { batch, mut matched, unknown, .. } = current;
-        let unknown = unknown.map(UnknownSearch::into_unknown);
+        let unknown = unknown.map(NullAwareProbe::into_unknown);
         if self.kind == JoinKind::LeftMark {
             let nulls = unknown.map(|it| NullBuffer::from_iter(it.iter().map(|it| !it)));
             let mark = Vector::boolean(BooleanBuffer::from(matched.as_slice()), nulls);

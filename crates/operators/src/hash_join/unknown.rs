@@ -14,7 +14,7 @@ use volley_vector::{Batch, Decoded, ScalarBuffer, Vector};
 const PAIRS: (usize, usize) = (1 << 6, 1 << 12);
 
 /// Finds the probe rows without a match whose comparison is unknown.
-pub(super) struct UnknownSearch {
+pub(super) struct NullAwareProbe {
     /// Searches that are left: which table, the probe rows that ask, and their pairs.
     searches: Vec<Search>,
     /// By probe row.
@@ -32,7 +32,7 @@ struct Search {
     pairs_max: usize,
 }
 
-impl UnknownSearch {
+impl NullAwareProbe {
     /// Begins for the rows of a batch that are not `matched`, nor unknown by what was looked up
     /// `before`; that is empty where it was nothing.
     pub(super) fn new(
@@ -40,11 +40,11 @@ impl UnknownSearch {
         tables: &BuildTables,
         keys: &[Vector],
         (matched, before): (&[bool], Vec<bool>),
-    ) -> Result<UnknownSearch> {
+    ) -> Result<NullAwareProbe> {
         let mut is_unknown = before;
         is_unknown.resize(matched.len(), false);
         is_unknown.iter_mut().zip(matched).for_each(|(unknown, matched)| *unknown &= !matched);
-        let mut search = UnknownSearch { searches: Vec::new(), is_unknown };
+        let mut search = NullAwareProbe { searches: Vec::new(), is_unknown };
         let Some(last) = keys.last() else { return Ok(search) };
         let decoded = Decoded::new(last)?;
         let unmatched = || (0..matched.len()).filter(|row| !matched[*row]);
