@@ -323,7 +323,7 @@ impl HashJoinSpec {
     }
 
     /// Whether this number of rows has no output.
-    pub(super) fn is_vain(&self, build_rows: usize, probe_rows: usize) -> bool {
+    pub(super) fn produces_nothing(&self, build_rows: usize, probe_rows: usize) -> bool {
         let puts_out_probe = matches!(
             self.kind,
             JoinKind::Left | JoinKind::Full | JoinKind::LeftAnti | JoinKind::LeftMark
@@ -375,8 +375,8 @@ impl Operator for HashProbe {
         if self.input_done {
             return self.emit_build_rows(tables);
         }
-        let is_vain = shared.spec.is_vain(tables.table.len(), usize::MAX);
-        Ok(if is_vain { Step::Finished } else { Step::NeedInput })
+        let produces_nothing = shared.spec.produces_nothing(tables.table.len(), usize::MAX);
+        Ok(if produces_nothing { Step::Finished } else { Step::NeedInput })
     }
 }
 

@@ -184,7 +184,7 @@ impl SpilledJoin {
             queue.waiting.extend(SpilledPartition::zip(build, probe, self.resident_rows, 0));
         }
         while let Some(partition) = queue.waiting.pop_front() {
-            if !spec.is_vain(partition.build.rows(), partition.probe.rows()) {
+            if !spec.produces_nothing(partition.build.rows(), partition.probe.rows()) {
                 queue.active += 1;
                 let join = Arc::clone(self);
                 return Ok(Claim::Partition(Claimed { join, partition, is_given_back: false }));
