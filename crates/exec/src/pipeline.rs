@@ -16,7 +16,7 @@
 //!
 //! The factory given to [`Lowering::add`] is called once per driver when the task starts. All
 //! pipelines run at once; a probe whose build is not ready answers `Blocked`, with its waker stored
-//! in the shared state ([`volley_state::Promise`], [`volley_state::Barrier`]).
+//! in the shared state ([`volley_state::OnceValue`], [`volley_state::Barrier`]).
 
 use crate::{ExprCache, Operator, OperatorMetrics, SourceOrder, StepRecords, TaskPorts};
 use std::{any::Any, sync::Arc};

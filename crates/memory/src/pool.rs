@@ -254,7 +254,7 @@ impl Pool {
 
     /// An empty reservation of memory that is needed later: it limits and is limited as any other,
     /// but the process has not taken its bytes yet.
-    pub fn promise(&self) -> Reservation {
+    pub fn reserve_ahead(&self) -> Reservation {
         Reservation::new(self.clone(), true)
     }
 

@@ -74,7 +74,7 @@ impl Reservation {
 
     /// Turns the promised bytes into a reservation of their own. No other consumer can reserve the
     /// bytes in between.
-    pub fn redeem(&mut self) -> Reservation {
+    pub fn commit(&mut self) -> Reservation {
         let (bytes, reserved_bytes) = (self.bytes, self.reserved_bytes);
         self.set(0, 0);
         Reservation { pool: self.pool.clone(), bytes, reserved_bytes, is_promise: false }
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn what_was_promised_is_taken_without_being_given_back() {
         let pool = Pool::root("test", Some(1 << 20));
-        let mut ahead = pool.promise();
+        let mut ahead = pool.reserve_ahead();
         ahead.resize(1 << 20).unwrap();
         assert_eq!((pool.stats().bytes, pool.taken_bytes()), (1 << 20, 0));
-        let mut taken = ahead.redeem();
+        let mut taken = ahead.commit();
         assert_eq!((ahead.bytes(), taken.bytes()), (0, 1 << 20));
         assert_eq!((pool.stats().bytes, pool.taken_bytes()), (1 << 20, 1 << 20));
         assert!(pool.reservation().resize(1).is_err());

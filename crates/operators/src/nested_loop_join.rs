@@ -42,7 +42,7 @@ pub(crate) use lookup::ordered_integers;
 pub(crate) use lower::{lower, lower_asof};
 use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 use volley_memory::{Pool, Reservation};
-use volley_state::{BatchCharge, Promise, spill::SpillRun};
+use volley_state::{BatchCharge, OnceValue, spill::SpillRun};
 use volley_vector::Batch;
 
 /// What the drivers of both sides share.
@@ -51,7 +51,7 @@ struct Shared {
     collected: Mutex<Collected>,
     /// What these take.
     held_bytes: AtomicUsize,
-    build: Promise<BuildSide>,
+    build: OnceValue<BuildSide>,
     /// Only for kinds that return build rows at the end.
     matched: Mutex<Matched>,
 }
@@ -87,13 +87,13 @@ impl Shared {
         let collected = Collected {
             batches: Vec::new(),
             charge: BatchCharge::new(pool),
-            ahead: pool.promise(),
+            ahead: pool.reserve_ahead(),
             runs: Vec::new(),
         };
         Arc::new(Shared {
             collected: Mutex::new(collected),
             held_bytes: AtomicUsize::new(0),
-            build: Promise::new(),
+            build: OnceValue::new(),
             matched: Mutex::default(),
         })
     }

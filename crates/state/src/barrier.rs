@@ -14,7 +14,7 @@ pub struct Waiters(Vec<Waker>);
 
 /// A value that is set once and waited for, such as the finished hash table of a join.
 #[derive(Debug)]
-pub struct Promise<T> {
+pub struct OnceValue<T> {
     value: OnceLock<T>,
     waiters: Mutex<Waiters>,
 }
@@ -79,10 +79,10 @@ impl From<Vec<Waker>> for Waiters {
     }
 }
 
-impl<T> Promise<T> {
+impl<T> OnceValue<T> {
     /// A value that is not there yet.
-    pub fn new() -> Promise<T> {
-        Promise { value: OnceLock::new(), waiters: Mutex::default() }
+    pub fn new() -> OnceValue<T> {
+        OnceValue { value: OnceLock::new(), waiters: Mutex::default() }
     }
 
     /// The value, if it is there.
@@ -116,9 +116,9 @@ impl<T> Promise<T> {
     }
 }
 
-impl<T> Default for Promise<T> {
-    fn default() -> Promise<T> {
-        Promise::new()
+impl<T> Default for OnceValue<T> {
+    fn default() -> OnceValue<T> {
+        OnceValue::new()
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! Read [`rows::RowContainer`], [`hash_table::GroupTable`] and [`spill::SpillWriter`] first. Code
 //! that keeps batches between steps reserves them with a [`BatchCharge`]. Code that waits without
-//! blocking a thread stores its waker in [`Waiters`], a [`Promise`] or a [`Barrier`].
+//! blocking a thread stores its waker in [`Waiters`], a [`OnceValue`] or a [`Barrier`].
 //!
 //! Invariants: memory is charged to a pool before it is allocated; rows never move; spilled rows
 //! are read in the order in which they were written. This crate does not know drivers, tasks,
@@ -32,7 +32,7 @@ pub mod column_concat;
 pub mod compact;
 mod sizes;
 
-pub use barrier::{Barrier, Promise, Ticket, Waiters};
+pub use barrier::{Barrier, OnceValue, Ticket, Waiters};
 pub use charge::BatchCharge;
 pub use coalesce::Coalescer;
 pub use sizes::{Cuts, StateSizes};

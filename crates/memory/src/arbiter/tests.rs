@@ -575,7 +575,7 @@ fn memory_that_nobody_charged_counts_beyond_what_is_usual() {
     let resident = Arc::new(Resident::default());
     root.set_arbitration_policy(resident.clone());
     let query = root.child("query");
-    let (mut held, mut promised) = (query.reservation(), query.promise());
+    let (mut held, mut promised) = (query.reservation(), query.reserve_ahead());
     let mut participant = query.participate();
     participant.offer(Offer { bytes: 100 << 20, alongside: false });
     let threshold = (1 << 30) - root.headroom_bytes();

@@ -91,7 +91,7 @@ impl BufferedRows {
             concat_bytes: 0,
             sort_bytes: sort_bytes + size_of::<u32>(),
             rows: 0,
-            ahead: pool.promise(),
+            ahead: pool.reserve_ahead(),
             types,
             order_columns: spec.order_types.len(),
             parts: Vec::new(),
@@ -325,7 +325,7 @@ impl BufferedRows {
 
     /// Begins to sort the rows, if they are to be sorted.
     fn order(&mut self, spec: &AccumulatorSpec, rows: Batch) -> Result<Phase> {
-        let ahead = self.ahead.redeem();
+        let ahead = self.ahead.commit();
         if spec.order_by.is_empty() {
             drop(ahead);
             return self.group(spec, rows, None);

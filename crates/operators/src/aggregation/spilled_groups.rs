@@ -72,7 +72,7 @@ impl SpilledGroups {
             stream_count: streams,
             waiting: Vec::new(),
             reading: None,
-            ahead: cx.pool.promise(),
+            ahead: cx.pool.reserve_ahead(),
         }
     }
 

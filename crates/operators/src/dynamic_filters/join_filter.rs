@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use volley_expression::filter::{DynamicFilter, KeyFilter};
-use volley_state::Promise;
+use volley_state::OnceValue;
 
 /// The filter of one key of a join, for the scans that produce the key on the probe side.
 #[derive(Debug, Default)]
 pub(crate) struct JoinFilter {
     pub(crate) filter: Arc<DynamicFilter>,
     /// There once the filter is set.
-    pub(crate) known: Promise<()>,
+    pub(crate) known: OnceValue<()>,
 }
 
 /// Sets a filter, in any case: when it is dropped before, there is none.

@@ -322,7 +322,7 @@ impl Load {
             }
             block_rows /= 2;
         }
-        Ok(Load::new(cx, block_rows, cx.pool.promise()))
+        Ok(Load::new(cx, block_rows, cx.pool.reserve_ahead()))
     }
 }
 
@@ -377,7 +377,7 @@ impl Split {
 
 /// Memory for `rows` build rows; `None` when they do not fit.
 fn reserve(cx: &PartitionContext, rows: usize, row_bytes: usize) -> Result<Option<Reservation>> {
-    let mut ahead = cx.pool.promise();
+    let mut ahead = cx.pool.reserve_ahead();
     if rows <= cx.rows_min {
         return Ok(Some(ahead));
     }

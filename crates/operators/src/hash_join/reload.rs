@@ -46,7 +46,7 @@ impl Reload {
         let bytes: usize = parts.iter().map(|it| it.rows.bytes()).sum();
         let rows_max = cx.pool.spare_bytes().saturating_sub(bytes) / 2 / row_bytes;
         let (mut missing_rows, mut loading) = (0, Vec::new());
-        let mut ahead = cx.pool.promise();
+        let mut ahead = cx.pool.reserve_ahead();
         for partition in order {
             let rows = rows_of(&runs[partition]);
             let fits = match cx.spill_always {

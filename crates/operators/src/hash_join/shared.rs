@@ -15,7 +15,7 @@ use volley_error::{Error, Result};
 use volley_exec::{OperatorContext, OperatorMetrics};
 use volley_memory::{Pool, spill::SpillSpace};
 use volley_state::{
-    Barrier, Promise, Ticket, hash_table::JoinTable, partition::PartitionSet, spill::SpillRun,
+    Barrier, OnceValue, Ticket, hash_table::JoinTable, partition::PartitionSet, spill::SpillRun,
 };
 
 /// The state of one join.
@@ -33,9 +33,9 @@ pub(super) struct JoinShared {
     disk: OnceLock<BuildDisk>,
     build_drivers: usize,
     /// The tables, while rows are inserted.
-    tables: Promise<Arc<BuildTables>>,
+    tables: OnceValue<Arc<BuildTables>>,
     /// The same, once all rows are.
-    ready: Promise<Arc<BuildTables>>,
+    ready: OnceValue<Arc<BuildTables>>,
     probe_drivers: usize,
     ended_probes: AtomicUsize,
     /// All probe rows are written.
@@ -95,8 +95,8 @@ impl JoinShared {
             ended_bytes: AtomicUsize::new(0),
             disk: OnceLock::new(),
             build_drivers,
-            tables: Promise::new(),
-            ready: Promise::new(),
+            tables: OnceValue::new(),
+            ready: OnceValue::new(),
             probe_drivers,
             ended_probes: AtomicUsize::new(0),
             written,
@@ -105,12 +105,12 @@ impl JoinShared {
     }
 
     /// The tables to insert rows into; there once all build drivers have ended.
-    pub(super) fn tables(&self) -> &Promise<Arc<BuildTables>> {
+    pub(super) fn tables(&self) -> &OnceValue<Arc<BuildTables>> {
         &self.tables
     }
 
     /// The finished tables.
-    pub(super) fn ready(&self) -> &Promise<Arc<BuildTables>> {
+    pub(super) fn ready(&self) -> &OnceValue<Arc<BuildTables>> {
         &self.ready
     }
 

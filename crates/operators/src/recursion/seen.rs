@@ -79,7 +79,7 @@ impl SeenRows {
     /// None, of `types`; charges to `pool`.
     pub(super) fn new(types: &[Type], pool: &Pool, task: &TaskContext) -> SeenRows {
         let table = GroupTable::new(types.to_vec(), Vec::new(), task.sizes, pool);
-        let memory = Memory { table, ahead: pool.promise() };
+        let memory = Memory { table, ahead: pool.reserve_ahead() };
         SeenRows {
             sizes: task.sizes,
             types: types.into(),

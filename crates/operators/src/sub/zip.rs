@@ -12,12 +12,12 @@ use volley_exec::{
     BatchSink, BlockedOn, Inputs, Lowering, PipelineBuilder, SinkOperator, Step, StepContext,
 };
 use volley_plan::PlanNode;
-use volley_state::{Promise, queue::Room};
+use volley_state::{OnceValue, queue::Room};
 use volley_types::Type;
 use volley_vector::{Batch, Decoded, NullBuffer, Values, Vector};
 
 /// The tuples of the right input, once all are known.
-type RightTuples = Arc<Promise<Batch>>;
+type RightTuples = Arc<OnceValue<Batch>>;
 
 pub(crate) fn lower(
     node: &PlanNode,

@@ -130,7 +130,7 @@ impl WindowOperator {
             metrics: Arc::clone(&cx.metrics),
             batch_rows: cx.task.batch_rows,
             charge: BatchCharge::new(&cx.pool),
-            ahead: cx.pool.promise(),
+            ahead: cx.pool.reserve_ahead(),
             bytes_per_row: bytes_per_row(spec),
             cx: cx.clone(),
             rows: 0,
@@ -269,7 +269,7 @@ impl WindowOperator {
 
     /// What was charged for answering, which is charged until that is dropped.
     fn take_ahead(&mut self) -> Reservation {
-        std::mem::replace(&mut self.ahead, self.cx.pool.promise())
+        std::mem::replace(&mut self.ahead, self.cx.pool.reserve_ahead())
     }
 
     /// Hands all rows that were collected to `take`, which charges them itself.
@@ -376,7 +376,7 @@ impl WindowOperator {
             return self.start_arranging(input, None);
         }
         let columns = keys.iter().map(|it| input.column(it.column).clone()).collect();
-        let sorter = RowSorter::new(columns, self.rows, &keys, self.ahead.redeem())?;
+        let sorter = RowSorter::new(columns, self.rows, &keys, self.ahead.commit())?;
         self.metrics.add("sorts", 1);
         Ok(Phase::Sort { input, sorter })
     }

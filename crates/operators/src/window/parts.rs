@@ -75,7 +75,7 @@ impl Parts {
             parts: (0..cx.task.sizes.window_partitions).map(|_| Part::default()).collect(),
             reading: None,
             charge: BatchCharge::new(&cx.pool),
-            ahead: cx.pool.promise(),
+            ahead: cx.pool.reserve_ahead(),
             bytes_per_row,
             cx: cx.clone(),
         }

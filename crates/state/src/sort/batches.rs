@@ -77,7 +77,7 @@ impl SortInput {
             rows: 0,
             charge: BatchCharge::new(pool),
             key_bytes: 0,
-            ahead: pool.promise(),
+            ahead: pool.reserve_ahead(),
         }
     }
 
@@ -175,7 +175,7 @@ impl BatchSort {
             Phase::Keys(batches, mut concat) => match concat.step(&mut self.charge)? {
                 None => Phase::Keys(batches, concat),
                 Some(keys) => {
-                    let ahead = self.ahead.redeem();
+                    let ahead = self.ahead.commit();
                     let columns = keys.into_columns();
                     let sorter = RowSorter::new(columns, self.rows, &self.shape.keys, ahead)?;
                     Phase::Order(batches, sorter)
