@@ -292,7 +292,7 @@ impl Operator for TopN {
         if !self.input_done {
             return Ok(Step::NeedInput);
         }
-        self.put_out(cx)
+        self.emit(cx)
     }
 
     fn as_spill(&mut self) -> Option<&mut dyn Spill> {

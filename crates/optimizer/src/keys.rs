@@ -139,20 +139,20 @@ pub(crate) fn group_by_keys(plan: Plan, ids: &ColumnIds) -> Plan {
         let Some(key_type) = column.data_type.key_type() else { continue };
         let value = ids.column(column.name.clone(), column.data_type.clone());
         aggregates.push((value.clone(), any_value(expr.clone())));
-        let put_out = Expr::column(value.id, value.data_type.clone());
+        let output = Expr::column(value.id, value.data_type.clone());
         let key = ids.column(column.name.clone(), key_type);
-        chosen.push((std::mem::replace(column, key), put_out));
+        chosen.push((std::mem::replace(column, key), output));
         to_key(expr);
     }
     let node = Plan::Aggregate { input, keys, aggregates };
     if chosen.is_empty() {
         return node;
     }
-    let put_out = |column: Column| {
+    let output = |column: Column| {
         let found = chosen.iter().find(|it| it.0.id == column.id);
         found.cloned().unwrap_or_else(|| pass(&column))
     };
-    let exprs = columns.into_iter().map(put_out).collect();
+    let exprs = columns.into_iter().map(output).collect();
     Plan::Project { input: Box::new(node), exprs }
 }
 

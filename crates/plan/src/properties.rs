@@ -25,7 +25,9 @@ impl PlanNode {
                 // Several streams are gathered.
                 PlanNode::Limit(it) if !it.input.is_one_stream() => break Vec::new(),
                 PlanNode::GroupLimit(it) if !it.input.is_one_stream() => break Vec::new(),
-                PlanNode::Window(it) if !it.sorted => break put_out(&it.output, &sort_keys(it)),
+                PlanNode::Window(it) if !it.sorted => {
+                    break output_keys(&it.output, &sort_keys(it));
+                }
                 _ => match node.input_in_order() {
                     Some(input) => {
                         path.push(node);
@@ -48,7 +50,7 @@ impl PlanNode {
                     };
                     moved(&keys, position)
                 }
-                PlanNode::Window(it) => put_out(&it.output, &keys),
+                PlanNode::Window(it) => output_keys(&it.output, &keys),
                 _ => keys,
             };
         }
@@ -167,7 +169,7 @@ fn sort_keys(node: &WindowNode) -> Vec<SortKey> {
 }
 
 /// The leading keys that are returned, if the output columns are the input columns `from`.
-fn put_out(from: &[usize], keys: &[SortKey]) -> Vec<SortKey> {
+fn output_keys(from: &[usize], keys: &[SortKey]) -> Vec<SortKey> {
     moved(keys, |column| from.iter().position(|it| *it == column))
 }
 

@@ -17,17 +17,17 @@ mod batches;
 mod buckets;
 mod encode;
 mod merge;
-mod put_out;
+mod emit;
 mod refine;
 #[cfg(test)]
 mod tests;
 
 pub use batches::{BatchSort, SortInput, SortShape};
 use buckets::Buckets;
+pub use emit::Taken;
 use encode::KeyLayout;
 pub use encode::{key_prefixes, sort_bytes_per_row};
 pub use merge::{MergeStep, RunMerge, RunStep, SortedRun};
-pub use put_out::Taken;
 
 use std::{cmp::Ordering, ops::Range};
 use volley_error::{Error, ErrorKind, Result};

@@ -168,7 +168,7 @@ impl ChunkJoin {
     /// Does some work; `Finished` at the end of the chunk.
     pub(super) fn step(&mut self, filter: Option<&mut Condition>) -> Result<Step> {
         if let Some((block, row)) = self.rest.take() {
-            return self.put_out_right(block, row);
+            return self.emit_right(block, row);
         }
         let Some(mut current) = self.current.take() else {
             return self.next_left();
@@ -264,7 +264,7 @@ impl ChunkJoin {
     }
 
     /// Right rows of a block from `row` on, by whether they have a match.
-    fn put_out_right(&mut self, block: Option<Batch>, row: usize) -> Result<Step> {
+    fn emit_right(&mut self, block: Option<Batch>, row: usize) -> Result<Step> {
         let block = match block.filter(|it| row < it.rows()) {
             Some(block) => Some((block, row)),
             None => self.right.next()?.map(|it| (it, 0)),

@@ -119,7 +119,7 @@ impl NestedLoopProbe {
         let lookup = build.lookup();
         for _ in 0..TILES_PER_STEP {
             let Some(block) = build.block() else {
-                return Ok(self.put_out_rest(current)?.map(Step::Output));
+                return Ok(self.emit_rest(current)?.map(Step::Output));
             };
             if current.probe_rows.len() >= self.config.batch_rows {
                 return Ok(Some(Step::Output(self.take_pairs(&block.rows, current))));
@@ -167,7 +167,7 @@ impl NestedLoopProbe {
             return Ok(Some(Step::Output(self.take_pairs(&rows, current))));
         }
         if is_done {
-            return Ok(self.put_out_rest(current)?.map(Step::Output));
+            return Ok(self.emit_rest(current)?.map(Step::Output));
         }
         nearest.next_block(build)?;
         Ok(Some(Step::Yield))
@@ -310,7 +310,7 @@ impl NestedLoopProbe {
     }
 
     /// The output of a batch after all pairs: rows by whether they have a match.
-    fn put_out_rest(&self, current: &mut Current) -> Result<Option<Batch>> {
+    fn emit_rest(&self, current: &mut Current) -> Result<Option<Batch>> {
         if std::mem::replace(&mut current.rest_done, true) {
             return Ok(None);
         }
@@ -339,7 +339,7 @@ impl NestedLoopProbe {
     }
 
     /// Build rows of a block, from its row `start` on, that the kind returns by themselves.
-    fn put_out_build_rows(&self, block: &Block, start: usize) -> Option<Batch> {
+    fn emit_build_rows(&self, block: &Block, start: usize) -> Option<Batch> {
         let end = (start + self.config.batch_rows).min(block.rows.rows());
         let matched = |row: usize| self.build_matched[block.start + row];
         self.config.output.build_rows(&block.rows, start..end, matched)
@@ -463,7 +463,7 @@ impl NestedLoopProbe {
             Phase::BuildRows(start) => match build.block() {
                 None => Ok(Step::Finished),
                 Some(block) if start < block.rows.rows() => {
-                    let batch = self.put_out_build_rows(block, start);
+                    let batch = self.emit_build_rows(block, start);
                     self.phase = Phase::BuildRows(start + self.config.batch_rows);
                     Ok(batch.map_or(Step::Yield, Step::Output))
                 }

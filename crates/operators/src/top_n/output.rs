@@ -33,7 +33,7 @@ impl Output {
 
 impl TopN {
     /// Emits the rows in memory and on disk.
-    pub(super) fn put_out(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
+    pub(super) fn emit(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
         self.hand_over()?.step(cx)
     }
 

@@ -187,7 +187,7 @@ impl WindowOperator {
                 false => Phase::PutOut(work),
             },
             Phase::PutOut(mut work) => {
-                if let Some(batch) = self.put_out(&mut work)? {
+                if let Some(batch) = self.emit(&mut work)? {
                     return Ok((Phase::PutOut(work), Step::Output(batch)));
                 }
                 match work.position == work.end && work.pending.is_none() {
@@ -433,7 +433,7 @@ impl WindowOperator {
     }
 
     /// Works on a batch; those rows for which all calls have answered, if there are any.
-    fn put_out(&self, work: &mut Work) -> Result<Option<Batch>> {
+    fn emit(&self, work: &mut Work) -> Result<Option<Batch>> {
         let Some(mut pending) = work.next_batch(self.batch_rows) else {
             return Ok(None);
         };
@@ -451,11 +451,11 @@ impl WindowOperator {
                 pending.answers[index].take(results);
             }
         }
-        self.put_out_answered(work, pending)
+        self.emit_answered(work, pending)
     }
 
     /// The rows for which all calls have answered, without what the limit leaves out.
-    fn put_out_answered(&self, work: &mut Work, mut pending: Pending) -> Result<Option<Batch>> {
+    fn emit_answered(&self, work: &mut Work, mut pending: Pending) -> Result<Option<Batch>> {
         let first = pending.places.rows.start;
         let ends = pending.answers.iter().map(|it| it.end);
         let end = ends.min().unwrap_or(pending.places.rows.len());

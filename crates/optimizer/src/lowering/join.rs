@@ -130,7 +130,7 @@ impl Lowering<'_> {
             [] => None,
             _ => Some(lower_conjuncts(&others, &positions)?),
         };
-        let (columns, output, schema) = put_out(&probe, &build, shape)?;
+        let (columns, output, schema) = output_columns(&probe, &build, shape)?;
         let node = self.merged(HashJoinNode {
             node_id: PlanNodeId::UNASSIGNED,
             dynamic_filters: Vec::new(),
@@ -214,7 +214,7 @@ pub(super) fn nested_loop_join(
         [] => None,
         _ => Some(lower_conjuncts(conditions, &positions)?),
     };
-    let (columns, output, schema) = put_out(&probe, &build, shape)?;
+    let (columns, output, schema) = output_columns(&probe, &build, shape)?;
     let node = PlanNode::NestedLoopJoin(NestedLoopJoinNode {
         node_id: PlanNodeId::UNASSIGNED,
         kind: shape.kind,
@@ -241,7 +241,7 @@ pub(super) fn with_keys<'a>(
 
 /// The required output columns of the join: their identities, their positions among all columns of
 /// the join's kind, and their schema.
-pub(super) fn put_out(
+pub(super) fn output_columns(
     probe: &Lowered,
     build: &Lowered,
     shape: JoinShape<'_>,

@@ -2,7 +2,7 @@
 
 use super::expr::{lower_conjuncts, side_by_side};
 use super::join::{
-    Columns, Conditions, JoinShape, as_key, ids, nested_loop_join, put_out, with_keys,
+    Columns, Conditions, JoinShape, as_key, ids, nested_loop_join, output_columns, with_keys,
 };
 use super::{Lowered, Lowering, not_this_node};
 use crate::expr::{ColumnSet, and, as_column, binary_call, collect_used, never_null, used_columns};
@@ -86,7 +86,7 @@ impl Lowering<'_> {
             _ => Some(lower_conjuncts(&rest, &positions)?),
         };
         let compared = ranges.iter().zip(probe_columns.into_iter().zip(build_columns));
-        let (columns, output, schema) = put_out(&probe, &build, shape)?;
+        let (columns, output, schema) = output_columns(&probe, &build, shape)?;
         let node = PlanNode::NestedLoopJoin(NestedLoopJoinNode {
             node_id: PlanNodeId::UNASSIGNED,
             kind: shape.kind,
@@ -150,7 +150,7 @@ impl Lowering<'_> {
         let last = probe_keys.pop().zip(build_keys.pop());
         let (probe_range, build_range) = last.ok_or_else(not_this_node)?;
         let shape = JoinShape { kind: *kind, null_aware: false, mark: &None, required };
-        let (columns, output, schema) = put_out(&probe, &build, shape)?;
+        let (columns, output, schema) = output_columns(&probe, &build, shape)?;
         let node = PlanNode::AsofJoin(AsofJoinNode {
             node_id: PlanNodeId::UNASSIGNED,
             kind: *kind,

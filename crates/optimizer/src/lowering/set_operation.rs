@@ -47,7 +47,7 @@ impl Lowering<'_> {
     ) -> Result<Lowered> {
         let kept: Vec<usize> =
             (0..columns.len()).filter(|it| required.contains(&columns[*it].id)).collect();
-        let put_out: Vec<Column> = kept.iter().map(|it| columns[*it].clone()).collect();
+        let output_columns: Vec<Column> = kept.iter().map(|it| columns[*it].clone()).collect();
         let mut nodes = Vec::with_capacity(inputs.len());
         for (input, feeds) in inputs {
             let lowered = self.plan(input, &kept.iter().map(|it| feeds[*it]).collect())?;
@@ -57,12 +57,12 @@ impl Lowering<'_> {
                 Ok((columns[*at].clone(), position))
             };
             let columns = kept.iter().map(feed).collect::<Result<_>>()?;
-            nodes.push(Lowered { node: lowered.node, columns }.exactly(&put_out)?);
+            nodes.push(Lowered { node: lowered.node, columns }.exactly(&output_columns)?);
         }
-        let schema = schema_of(&put_out);
+        let schema = schema_of(&output_columns);
         let node =
             PlanNode::Union(UnionNode { node_id: PlanNodeId::UNASSIGNED, inputs: nodes, schema });
-        Ok(Lowered::new(node, put_out))
+        Ok(Lowered::new(node, output_columns))
     }
 
     /// INTERSECT and EXCEPT by counting.

@@ -12,7 +12,7 @@
 
 use super::{
     RowSorter,
-    put_out::{Sorted, Taken},
+    emit::{Sorted, Taken},
     sort_bytes_per_row,
 };
 use crate::{

@@ -151,9 +151,9 @@ impl<'a> Attempt<'a> {
         }
         let equal = EqualColumns::of(&equal);
         let mut determined = ColumnSet::new();
-        for (put_out, key) in &self.group.keys {
+        for (output, key) in &self.group.keys {
             let twin = as_column(assignment.renaming.get(key)?)?;
-            if !self.are_equal(*put_out, twin) {
+            if !self.are_equal(*output, twin) {
                 return None;
             }
             determined.insert(twin);
@@ -169,8 +169,8 @@ impl<'a> Attempt<'a> {
 
     /// What represents the aggregation's keys: shared columns.
     fn keys(&self, shared: &Shared<'_>) -> Vec<(ColumnId, Expr)> {
-        let twin = |(put_out, key): &(ColumnId, ColumnId)| {
-            Some((*put_out, shared.assignment.renaming.get(key)?.clone()))
+        let twin = |(output, key): &(ColumnId, ColumnId)| {
+            Some((*output, shared.assignment.renaming.get(key)?.clone()))
         };
         self.group.keys.iter().filter_map(twin).collect()
     }
