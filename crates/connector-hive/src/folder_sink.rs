@@ -282,7 +282,7 @@ impl RowSink for FolderSink {
         flat_bytes.saturating_add(self.shared.file.write_bytes()(flat_bytes))
     }
 
-    fn give_back(&mut self) -> Result<()> {
+    fn reclaim(&mut self) -> Result<()> {
         self.flush_all()?;
         let path = &self.shared.file.path;
         for file in self.open.values_mut() {

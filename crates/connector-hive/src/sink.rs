@@ -125,7 +125,7 @@ impl RowSink for FileSink {
         (self.write_bytes)(flat_bytes)
     }
 
-    fn give_back(&mut self) -> Result<()> {
+    fn reclaim(&mut self) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         writer.end_group().map_err(|it| it.at("file", &self.path))
     }

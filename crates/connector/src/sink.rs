@@ -61,7 +61,7 @@ pub trait RowSink: Send {
     /// # Errors
     ///
     /// I/O.
-    fn give_back(&mut self) -> Result<()> {
+    fn reclaim(&mut self) -> Result<()> {
         Ok(())
     }
 }

@@ -116,7 +116,7 @@ impl Chain {
     }
 
     /// Lets the operator that holds most give memory back.
-    pub(crate) fn give_back(&mut self) -> Result<()> {
+    pub(crate) fn reclaim(&mut self) -> Result<()> {
         match self.largest_spill() {
             Some((position, _)) => self.spill_at(position).map(drop),
             None => Ok(()),
@@ -124,10 +124,10 @@ impl Chain {
     }
 
     /// Takes back what others can see of unfinished work.
-    pub(crate) fn withdraw(&mut self) {
+    pub(crate) fn abort(&mut self) {
         for operator in self.stages.iter_mut().filter_map(|it| it.operator.as_mut()) {
             // The task has ended, so that a panic cannot be reported.
-            let _ = catch_unwind(AssertUnwindSafe(|| operator.withdraw()));
+            let _ = catch_unwind(AssertUnwindSafe(|| operator.abort()));
         }
     }
 

@@ -96,7 +96,7 @@ impl Driver {
             chain.record_end();
             if self.task.is_cancelled() {
                 // Cancelling does not wait until the memory is released.
-                chain.withdraw();
+                chain.abort();
                 self.task.share().discard(chain);
             } else if let Err((operator, panic)) = chain.dismantle() {
                 self.task.fail(self.task.panic_error(operator, &*panic).at("in", "drop"));

@@ -201,14 +201,14 @@ impl NestedRun {
             it.try_lock().ok().and_then(|mut it| it.as_mut()?.reclaimable()).unwrap_or(0)
         });
         match largest.map(|it| it.try_lock()) {
-            Some(Ok(mut chain)) => chain.as_mut().map_or(Ok(()), Chain::give_back),
+            Some(Ok(mut chain)) => chain.as_mut().map_or(Ok(()), Chain::reclaim),
             _ => Ok(()),
         }
     }
 
     /// Takes back what others can see of unfinished work.
-    pub fn withdraw(&self) {
-        self.chains.iter().for_each(|it| lock(it).iter_mut().for_each(Chain::withdraw));
+    pub fn abort(&self) {
+        self.chains.iter().for_each(|it| lock(it).iter_mut().for_each(Chain::abort));
     }
 }
 

@@ -48,7 +48,7 @@ pub trait Operator: Send {
 
     /// Takes back what others can see of unfinished work, such as a temporary file. Called when the
     /// task was cancelled; the operator is not used again, but may be dropped later.
-    fn withdraw(&mut self) {}
+    fn abort(&mut self) {}
 }
 
 /// The ability to write rows that are held to disk, so that their memory can be used otherwise.

@@ -142,7 +142,7 @@ impl Operator for TableWrite {
         if let Some(batch) = self.pending.take() {
             let (rows, bytes) = first_rows(&batch)?;
             write(sink.as_mut(), &batch.slice(0, rows), bytes, &mut self.reservation)?;
-            give_back(sink.as_mut(), self.held_max, &mut self.reservation)?;
+            reclaim(sink.as_mut(), self.held_max, &mut self.reservation)?;
             self.rows += rows as i64;
             if rows < batch.rows() {
                 self.pending = Some(batch.slice(rows, batch.rows() - rows));
@@ -162,7 +162,7 @@ impl Operator for TableWrite {
         Ok(Step::Output(Batch::new(vec![rows], 1)))
     }
 
-    fn withdraw(&mut self) {
+    fn abort(&mut self) {
         self.sink = None;
         self.reservation.clear();
     }
@@ -192,7 +192,7 @@ fn write(
 ) -> Result<()> {
     let more = sink.write_bytes(flat_bytes);
     if reservation.resize(sink.held_bytes().saturating_add(more)).is_err() {
-        sink.give_back()?;
+        sink.reclaim()?;
         reservation.resize(sink.held_bytes().saturating_add(more))?;
     }
     sink.write(batch)
@@ -200,11 +200,11 @@ fn write(
 
 /// Charges what the sink holds; lets it write that when it is more than `held_max`, or more than
 /// there is.
-fn give_back(sink: &mut dyn RowSink, held_max: usize, reservation: &mut Reservation) -> Result<()> {
+fn reclaim(sink: &mut dyn RowSink, held_max: usize, reservation: &mut Reservation) -> Result<()> {
     let held = sink.held_bytes();
     if held <= held_max && reservation.resize(held).is_ok() {
         return Ok(());
     }
-    sink.give_back()?;
+    sink.reclaim()?;
     reservation.resize(sink.held_bytes())
 }

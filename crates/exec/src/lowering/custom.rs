@@ -95,7 +95,7 @@ impl Operator for Checked {
         self.operator.as_spill()
     }
 
-    fn withdraw(&mut self) {
-        self.operator.withdraw();
+    fn abort(&mut self) {
+        self.operator.abort();
     }
 }

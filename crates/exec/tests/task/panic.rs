@@ -83,7 +83,7 @@ impl Operator for FragileOperator {
         Some(self)
     }
 
-    fn withdraw(&mut self) {
+    fn abort(&mut self) {
         self.reach(&[At::Withdraw]);
     }
 }

@@ -131,7 +131,7 @@ impl HashAggregation {
         }
         self.before_groups(input.rows());
         self.collect(&input, owned)?;
-        self.relieve()?;
+        self.spill_if_refused()?;
         self.spread_if_large(input.rows())?;
         self.after_groups();
         let bytes = if self.partial.is_some() { self.bytes() } else { 0 };
@@ -213,7 +213,7 @@ impl HashAggregation {
                 check_cancelled()?;
             }
             partitions.grouped(waiting, self.table.len());
-            self.hand_over(&mut |batch| partitions.add_groups(part, batch))?;
+            self.transfer(&mut |batch| partitions.add_groups(part, batch))?;
         }
         self.partitions = Some(partitions);
         self.after_groups();
@@ -251,7 +251,7 @@ impl HashAggregation {
 
     /// Hands all groups to `take`, with their keys and the intermediate results of aggregates
     /// without rows of their own, and forgets them; their memory is kept for the next ones.
-    fn hand_over(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
+    fn transfer(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         self.table.freeze()?;
         self.hand_over_from(GroupCursor::default(), take)?;
         self.table.restart();
@@ -259,7 +259,7 @@ impl HashAggregation {
         Ok(())
     }
 
-    /// As [`HashAggregation::hand_over`], but the memory comes back block by block, so that copies
+    /// As [`HashAggregation::transfer`], but the memory comes back block by block, so that copies
     /// of the groups need little more than the groups did.
     fn drain(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
         self.table.freeze_blocks();

@@ -115,7 +115,7 @@ impl Operator for HashBuild {
 
     fn finish_input(&mut self) -> Result<()> {
         if let Some(part) = self.part.take() {
-            self.reload = self.shared.hand_in(vec![part], &self.context)?;
+            self.reload = self.shared.publish(vec![part], &self.context)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Spill for HashBuild {
             }
         }
         if !ended.is_empty() {
-            self.reload = self.shared.hand_in(ended, &self.context)?;
+            self.reload = self.shared.publish(ended, &self.context)?;
         }
         Ok(())
     }

@@ -153,7 +153,7 @@ impl JoinShared {
     /// # Errors
     ///
     /// Out of memory; I/O.
-    pub(super) fn hand_in(
+    pub(super) fn publish(
         &self,
         parts: Vec<BuildPart>,
         cx: &BuildContext,

@@ -208,9 +208,9 @@ impl Operator for RecursiveUnion {
         Some(self)
     }
 
-    fn withdraw(&mut self) {
+    fn abort(&mut self) {
         if let Phase::Run { run, .. } = &self.phase {
-            run.withdraw();
+            run.abort();
         }
     }
 }

@@ -192,9 +192,9 @@ impl Operator for NestedMap {
         Some(self)
     }
 
-    fn withdraw(&mut self) {
+    fn abort(&mut self) {
         if let Some(run) = &self.run {
-            run.chains.withdraw();
+            run.chains.abort();
         }
     }
 }

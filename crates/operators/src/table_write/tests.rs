@@ -35,7 +35,7 @@ impl RowSink for Holding {
         flat_bytes
     }
 
-    fn give_back(&mut self) -> Result<()> {
+    fn reclaim(&mut self) -> Result<()> {
         self.held_bytes = 0;
         self.calls.lock().unwrap().push(0);
         Ok(())
@@ -119,7 +119,7 @@ fn a_sink_gives_back_before_memory_is_refused() {
     operator.accept(numbers(1 << 20)).unwrap();
     assert_eq!(run(&mut operator).unwrap_err().kind(), ErrorKind::OutOfMemory);
     assert_eq!(*calls.lock().unwrap(), [1024, 1024, 1024, 0]);
-    operator.withdraw();
+    operator.abort();
     assert_eq!(pool.stats().bytes, 60 << 20);
 }
 

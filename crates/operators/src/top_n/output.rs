@@ -34,11 +34,11 @@ impl Output {
 impl TopN {
     /// Emits the rows in memory and on disk.
     pub(super) fn emit(&mut self, cx: &mut StepContext<'_>) -> Result<Step> {
-        self.hand_over()?.step(cx)
+        self.transfer()?.step(cx)
     }
 
     /// Moves what is held to the sort, which keeps the order of rows with equal keys.
-    pub(super) fn hand_over(&mut self) -> Result<&mut Output> {
+    pub(super) fn transfer(&mut self) -> Result<&mut Output> {
         let output = self.output.get_or_insert_with(|| {
             let limit = Limit::new(self.offset as u64, Some((self.end - self.offset) as u64));
             let SortShape { types, keys, .. } = &self.shape;

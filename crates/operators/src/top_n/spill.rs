@@ -35,7 +35,7 @@ impl Spill for TopN {
         if self.held.rows() == 0 && self.output.is_none() {
             return Ok(());
         }
-        let output = self.hand_over()?;
+        let output = self.transfer()?;
         if output.limit.is_reached() { Ok(()) } else { output.sort.spill() }
     }
 }

@@ -251,7 +251,7 @@ impl WindowOperator {
         let bytes_max = pool.stats().bytes + pool.headroom_bytes() / SPREAD_SHARE;
         // Others would reserve memory that is released now, and it may be needed again.
         let ahead = self.take_ahead();
-        self.hand_on(batches, |it| {
+        self.drain_into(batches, |it| {
             parts.push(it)?;
             // Batches that share large texts give nothing back before the last of them has gone.
             if pool.stats().bytes > bytes_max { parts.spill() } else { Ok(()) }
@@ -273,7 +273,7 @@ impl WindowOperator {
     }
 
     /// Hands all rows that were collected to `take`, which charges them itself.
-    fn hand_on(
+    fn drain_into(
         &mut self,
         batches: Vec<Batch>,
         mut take: impl FnMut(Batch) -> Result<()>,
@@ -347,7 +347,7 @@ impl WindowOperator {
         // Row by row, the sort charges what was charged here.
         let mut ahead = self.take_ahead();
         let bytes_per_row = ahead.bytes() / self.rows.max(1);
-        self.hand_on(batches, |it| {
+        self.drain_into(batches, |it| {
             ahead.shrink(it.rows() * bytes_per_row);
             units.push(it)
         })?;

@@ -45,7 +45,7 @@ impl HashAggregation {
                 None => self.merge(&batch)?,
                 Some(position) => self.add_again(self.spec.with_rows()[position], &batch)?,
             }
-            self.relieve()?;
+            self.spill_if_refused()?;
             self.after_groups();
             return Ok(Phase::Reading);
         }
@@ -68,7 +68,7 @@ impl HashAggregation {
     }
 
     /// Gives the groups' memory back if their states have grown beyond the limit.
-    pub(super) fn relieve(&mut self) -> Result<()> {
+    pub(super) fn spill_if_refused(&mut self) -> Result<()> {
         let Some(refusal) = self.outside.take_refusal() else { return Ok(()) };
         if self.partial.is_some() {
             self.flush_due = true;
@@ -169,7 +169,7 @@ impl HashAggregation {
                 },
             }
         }
-        self.hand_over(&mut |batch| disk.write_spread(part, batch))
+        self.transfer(&mut |batch| disk.write_spread(part, batch))
     }
 
     /// Writes the rows that aggregates keep beside their groups.

@@ -263,7 +263,7 @@ impl RowSink for HiveFile {
         self.sink.as_ref().map_or(0, |it| it.write_bytes(flat_bytes))
     }
 
-    fn give_back(&mut self) -> Result<()> {
-        self.sink.as_mut().map_or(Ok(()), |it| it.give_back())
+    fn reclaim(&mut self) -> Result<()> {
+        self.sink.as_mut().map_or(Ok(()), |it| it.reclaim())
     }
 }
