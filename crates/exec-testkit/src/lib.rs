@@ -15,7 +15,7 @@ mod table;
 
 pub use drive::{drive, operator_context};
 pub use harness::{CountingWaker, Harness, Nothing};
-pub use table::{Manners, TestTables, test_split};
+pub use table::{InputEncoding, TestTables, test_split};
 
 use std::{
     sync::{Arc, LazyLock},

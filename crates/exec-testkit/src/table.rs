@@ -19,7 +19,7 @@ use volley_vector::{Batch, Loader, ScalarBuffer, Vector};
 
 /// How a source behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manners {
+pub enum InputEncoding {
     /// Flat columns.
     Flat,
     /// Every column is a dictionary in reverse order with an unused entry.
@@ -40,10 +40,15 @@ pub enum Manners {
     Stuck,
 }
 
-impl Manners {
+impl InputEncoding {
     /// Those that give all rows.
-    pub const WHOLE: [Manners; 5] =
-        [Manners::Flat, Manners::Dictionary, Manners::Constant, Manners::Lazy, Manners::Blocking];
+    pub const WHOLE: [InputEncoding; 5] = [
+        InputEncoding::Flat,
+        InputEncoding::Dictionary,
+        InputEncoding::Constant,
+        InputEncoding::Lazy,
+        InputEncoding::Blocking,
+    ];
 }
 
 /// Tables by name.
@@ -56,12 +61,12 @@ struct TestTable {
     schema: Schema,
     rows: RowValues,
     splits: usize,
-    manners: Manners,
+    manners: InputEncoding,
 }
 
 impl TestTables {
     /// One table `t`; its rows are dealt out to five splits.
-    pub fn one(columns: &[(&str, Type)], rows: RowValues, manners: Manners) -> TestTables {
+    pub fn one(columns: &[(&str, Type)], rows: RowValues, manners: InputEncoding) -> TestTables {
         TestTables::default().with("t", columns, rows, manners)
     }
 
@@ -71,7 +76,7 @@ impl TestTables {
         name: &str,
         columns: &[(&str, Type)],
         rows: RowValues,
-        manners: Manners,
+        manners: InputEncoding,
     ) -> TestTables {
         let schema = columns.iter().map(|it| Field::new(it.0, it.1.clone())).collect();
         let table = TestTable { name: name.into(), schema, rows, splits: 5, manners };
@@ -140,7 +145,7 @@ struct TestScan {
     types: Vec<Type>,
     /// Rows of a split.
     part_rows: usize,
-    manners: Manners,
+    manners: InputEncoding,
     batch_rows: usize,
 }
 
@@ -154,7 +159,7 @@ impl Scan for TestScan {
         Ok(Box::new(TestSource {
             types: self.types.clone(),
             manners: self.manners,
-            batch_rows: if self.manners == Manners::Constant { 1 } else { self.batch_rows },
+            batch_rows: if self.manners == InputEncoding::Constant { 1 } else { self.batch_rows },
             all: Arc::clone(&self.rows),
             part_rows: self.part_rows,
             rows: Vec::new(),
@@ -167,7 +172,7 @@ impl Scan for TestScan {
 
 struct TestSource {
     types: Vec<Type>,
-    manners: Manners,
+    manners: InputEncoding,
     batch_rows: usize,
     all: Arc<[Vec<Value>]>,
     part_rows: usize,
@@ -193,8 +198,8 @@ impl Source for TestSource {
     fn step(&mut self, waker: &Waker) -> Result<SourceStep> {
         self.steps += 1;
         match self.manners {
-            Manners::Stuck => return Ok(SourceStep::Blocked),
-            Manners::Blocking if self.steps % 2 == 1 => {
+            InputEncoding::Stuck => return Ok(SourceStep::Blocked),
+            InputEncoding::Blocking if self.steps % 2 == 1 => {
                 let waker = waker.clone();
                 thread::spawn(move || {
                     thread::sleep(Duration::from_micros(20));
@@ -202,9 +207,11 @@ impl Source for TestSource {
                 });
                 return Ok(SourceStep::Blocked);
             }
-            Manners::Failing if self.position > 0 => return Err(Error::corruption("a bad page")),
-            Manners::Panicking if self.position > 0 => panic!("a bad assumption"),
-            Manners::Endless if self.position >= self.rows.len() => self.position = 0,
+            InputEncoding::Failing if self.position > 0 => {
+                return Err(Error::corruption("a bad page"));
+            }
+            InputEncoding::Panicking if self.position > 0 => panic!("a bad assumption"),
+            InputEncoding::Endless if self.position >= self.rows.len() => self.position = 0,
             _ => {}
         }
         let rows = self.batch_rows.min(self.rows.len() - self.position);
@@ -234,7 +241,7 @@ impl TestSource {
 
     fn encode(&self, flat: Vector) -> Vector {
         match self.manners {
-            Manners::Dictionary => {
+            InputEncoding::Dictionary => {
                 let len = flat.len() as u32;
                 let backward: Vec<u32> = (0..len).rev().collect();
                 let base = flat.gather(&backward).unwrap();
@@ -243,8 +250,8 @@ impl TestSource {
                 let codes: ScalarBuffer<u32> = backward.into();
                 Vector::dictionary(codes, Arc::new(base), None)
             }
-            Manners::Constant => Vector::repeat(flat, 1),
-            Manners::Lazy => {
+            InputEncoding::Constant => Vector::repeat(flat, 1),
+            InputEncoding::Lazy => {
                 let generation = *self.generation.lock().unwrap();
                 let current = Arc::clone(&self.generation);
                 let (data_type, len) = (flat.data_type().clone(), flat.len());

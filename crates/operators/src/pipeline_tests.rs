@@ -1,6 +1,6 @@
 //! Which pipelines plans are cut into.
 
-use crate::test_kit::{A, Manners, SETUPS, Setup, TestTables, config, plan};
+use crate::test_kit::{A, InputEncoding, SETUPS, Setup, TestTables, config, plan};
 
 use volley_exec::{Executor, OperatorStatistics, Task};
 use volley_plan::{JoinKind, PlanBuilder};
@@ -27,7 +27,7 @@ fn check(plan: PlanBuilder, expected: &[&str]) {
 }
 
 fn tables() -> TestTables {
-    TestTables::one(&A, integers(0..10), Manners::Flat)
+    TestTables::one(&A, integers(0..10), InputEncoding::Flat)
 }
 
 fn scan() -> PlanBuilder {

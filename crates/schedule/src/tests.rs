@@ -2,7 +2,7 @@ use crate::{DistributedConfig, DistributedQuery};
 use std::{sync::Arc, time::Instant};
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, TaskConfig};
-use volley_exec_testkit::{Manners, Runner, SETUPS, Setup, TestTables};
+use volley_exec_testkit::{InputEncoding, Runner, SETUPS, Setup, TestTables};
 use volley_memory::Pool;
 use volley_operators::PageEncoding;
 use volley_plan::{DistributedPlan, PlanBuilder, RangeRouting, Routing, SortKey, TaskCount};
@@ -81,7 +81,7 @@ fn sorted(mut rows: RowValues) -> Vec<String> {
 }
 
 /// The rows of the plan in tasks are those of the plan in one task, in any order.
-fn check(plan: &PlanBuilder, manners: Manners) {
+fn check(plan: &PlanBuilder, manners: InputEncoding) {
     for count in [0, 1, 1000] {
         let tables = TestTables::one(COLUMNS, rows(count), manners);
         let one_task = runner().run(plan.clone(), &tables, SETUP).unwrap();
@@ -93,7 +93,7 @@ fn check(plan: &PlanBuilder, manners: Manners) {
 }
 
 fn scan() -> PlanBuilder {
-    TestTables::one(COLUMNS, rows(9), Manners::Flat).scan("t")
+    TestTables::one(COLUMNS, rows(9), InputEncoding::Flat).scan("t")
 }
 
 trait Exchanged {
@@ -120,7 +120,7 @@ fn range() -> Routing {
 
 #[test]
 fn rows_arrive_once_whatever_the_routing_and_encoding() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         for routing in [Routing::Any, Routing::Forward, Routing::Hash(vec![1, 2]), range()] {
             check(&scan().to_all(routing).to_one(), manners);
         }
@@ -130,22 +130,22 @@ fn rows_arrive_once_whatever_the_routing_and_encoding() {
 #[test]
 fn equal_keys_meet() {
     for keys in [vec![0], vec![1], vec![2], vec![1, 0]] {
-        check(&scan().to_all(Routing::Hash(keys)).distinct().to_one(), Manners::Dictionary);
+        check(&scan().to_all(Routing::Hash(keys)).distinct().to_one(), InputEncoding::Dictionary);
     }
-    check(&scan().to_all(range()).distinct().to_one(), Manners::Flat);
+    check(&scan().to_all(range()).distinct().to_one(), InputEncoding::Flat);
 }
 
 #[test]
 fn every_task_gets_the_rows_of_a_broadcast() {
     let copies = scan().to_all(Routing::Broadcast).to_one();
-    let tables = TestTables::one(COLUMNS, rows(100), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(100), InputEncoding::Flat);
     for encoding in encodings() {
         let rows = run(&config(&copies, &tables, SETUP, encoding), 2).unwrap();
         assert_eq!(rows.len(), 300);
     }
     let build = scan().to_all(Routing::Broadcast);
     let kind = volley_plan::JoinKind::Inner;
-    check(&scan().hash_join(kind, build, &[("#0", "#0")]).to_one(), Manners::Constant);
+    check(&scan().hash_join(kind, build, &[("#0", "#0")]).to_one(), InputEncoding::Constant);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn sorted_rows_are_merged() {
         SortKey { column: 2, descending: false, nulls_first: false },
     ];
     let plan = scan().order_by(&["#1 desc", "#0", "#2"]).to_all(Routing::Merge(keys));
-    let tables = TestTables::one(COLUMNS, rows(1000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(1000), InputEncoding::Flat);
     let expected = runner().run(plan.clone(), &tables, SETUP).unwrap();
     for setup in SETUPS {
         for encoding in encodings() {
@@ -173,12 +173,12 @@ fn a_shared_subplan_is_read_by_several_fragments() {
     let build = shared.clone().to_all(Routing::Hash(vec![1]));
     let probe = shared.to_all(Routing::Hash(vec![1]));
     let kind = volley_plan::JoinKind::Left;
-    check(&probe.hash_join(kind, build, &[("#1", "#1")]).to_one(), Manners::Flat);
+    check(&probe.hash_join(kind, build, &[("#1", "#1")]).to_one(), InputEncoding::Flat);
 }
 
 #[test]
 fn a_limit_ends_all_tasks() {
-    let tables = TestTables::one(COLUMNS, rows(5000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(5000), InputEncoding::Flat);
     let plan = scan().to_all(Routing::Any).to_one().limit(0, 3);
     for encoding in encodings() {
         assert_eq!(run(&config(&plan, &tables, SETUP, encoding), 2).unwrap().len(), 3);
@@ -187,7 +187,7 @@ fn a_limit_ends_all_tasks() {
 
 #[test]
 fn unique_ids_are_distinct_over_tasks() {
-    let tables = TestTables::one(COLUMNS, rows(1000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(1000), InputEncoding::Flat);
     let plan = scan().to_all(Routing::Any).unique_id("id").to_one();
     let rows = run(&config(&plan, &tables, SETUP, PageEncoding::Batches), 2).unwrap();
     let mut ids: Vec<String> = rows.iter().map(|it| format!("{:?}", it[3])).collect();
@@ -198,7 +198,7 @@ fn unique_ids_are_distinct_over_tasks() {
 
 #[test]
 fn the_failure_of_any_task_is_the_cause() {
-    let tables = TestTables::one(COLUMNS, rows(1000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(1000), InputEncoding::Flat);
     let second_row = scan().enforce_single_row();
     let plan = second_row.to_all(Routing::Hash(vec![0])).distinct().to_one();
     for encoding in encodings() {
@@ -209,7 +209,7 @@ fn the_failure_of_any_task_is_the_cause() {
 
 #[test]
 fn little_memory_overflows_or_fails() {
-    let tables = TestTables::one(COLUMNS, rows(20_000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(20_000), InputEncoding::Flat);
     let plan = scan().to_all(Routing::Hash(vec![0])).order_by(&["#2"]).to_one();
     let (mut answers, mut failures) = (0, 0);
     for limit in [1 << 14, 1 << 17, 1 << 20, 1 << 23] {
@@ -234,7 +234,7 @@ fn little_memory_overflows_or_fails() {
 
 #[test]
 fn cancelled_queries_leave_nothing() {
-    let tables = TestTables::one(COLUMNS, rows(5000), Manners::Blocking);
+    let tables = TestTables::one(COLUMNS, rows(5000), InputEncoding::Blocking);
     let plan = scan().to_all(Routing::Hash(vec![0])).order_by(&["#0"]).to_one();
     for steps in 0..20 {
         let config = config(&plan, &tables, SETUP, PageEncoding::Batches);
@@ -261,7 +261,7 @@ fn cancelled_queries_leave_nothing() {
 
 #[test]
 fn exchanges_are_counted() {
-    let tables = TestTables::one(COLUMNS, rows(1000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(1000), InputEncoding::Flat);
     let plan = scan().to_all(Routing::Hash(vec![0])).to_one();
     let config = config(&plan, &tables, SETUP, encodings()[1].clone());
     let executor = Executor::new(2).unwrap();
@@ -280,7 +280,7 @@ fn exchanges_are_counted() {
 
 #[test]
 fn page_sinks_spill_pages_that_no_reader_waits_for() {
-    let tables = TestTables::one(COLUMNS, rows(2000), Manners::Flat);
+    let tables = TestTables::one(COLUMNS, rows(2000), InputEncoding::Flat);
     let plan = scan().to_all(Routing::Hash(vec![0])).to_one();
     let expected = sorted(runner().run(plan.clone(), &tables, SETUP).unwrap());
     let setup = Setup { spill_always: true, ..SETUP };

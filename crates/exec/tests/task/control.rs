@@ -8,7 +8,7 @@ use std::{
 };
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, Operator, Priority, Step, StepContext, Task, TaskConfig};
-use volley_exec_testkit::{A, Manners, SETUPS, Setup, TestTables, drain};
+use volley_exec_testkit::{A, InputEncoding, SETUPS, Setup, TestTables, drain};
 use volley_function::QueryConstants;
 use volley_memory::{CancellationToken, Deadline, Pool};
 use volley_plan::{CustomNode, PlanBuilder};
@@ -19,7 +19,7 @@ use volley_vector::Batch;
 const SETUP: Setup = Setup { threads: 2, drivers: 4, batch_rows: 16, spill_always: false };
 
 fn endless() -> TestTables {
-    TestTables::one(&A, integers(0..1000), Manners::Endless)
+    TestTables::one(&A, integers(0..1000), InputEncoding::Endless)
 }
 
 /// Never ends and puts nothing out.
@@ -63,7 +63,7 @@ fn a_paused_task_stands_still_and_goes_on() {
 
 #[test]
 fn pausing_at_any_moment_loses_no_row() {
-    for manners in [Manners::Flat, Manners::Blocking] {
+    for manners in [InputEncoding::Flat, InputEncoding::Blocking] {
         let tables = TestTables::one(&A, integers(0..3000), manners);
         for setup in SETUPS {
             let plan = tables.scan("t").partition(&["a"]).order_by(&["a"]).build().unwrap();
@@ -188,7 +188,7 @@ fn a_cancelled_task_does_not_wait_for_a_thread() {
 #[test]
 fn a_paused_task_gives_memory_back() -> Result<()> {
     let root = Pool::root("process", Some(48 << 20));
-    let tables = TestTables::one(&A, integers(0..400_000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..400_000), InputEncoding::Flat);
     let setup = Setup { batch_rows: 1024, ..SETUP };
     let executor = Executor::new(2)?;
     let start = |plan: PlanBuilder, tables: &TestTables| {
@@ -213,7 +213,7 @@ fn a_paused_task_gives_memory_back() -> Result<()> {
 
 #[test]
 fn a_task_ends_at_its_deadline_whatever_it_does() {
-    let stuck = TestTables::one(&A, integers(0..1000), Manners::Stuck);
+    let stuck = TestTables::one(&A, integers(0..1000), InputEncoding::Stuck);
     let endless = endless();
     let executor = Executor::new(1).unwrap();
     let full = || config(endless.scan("t").build().unwrap(), &endless, SETUP);
@@ -230,7 +230,7 @@ fn a_task_ends_at_its_deadline_whatever_it_does() {
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(error.to_string().contains("(statement_timeout: 10ms)"), "{error}");
     }
-    let small = TestTables::one(&A, integers(0..9), Manners::Flat);
+    let small = TestTables::one(&A, integers(0..9), InputEncoding::Flat);
     let config = config(small.scan("t").build().unwrap(), &small, SETUP);
     let task = Task::start(in_time(config, Duration::from_secs(1000)), &executor).unwrap();
     assert_eq!(drain(&task).unwrap().len(), 9);

@@ -1,7 +1,7 @@
 //! Exchanges and merges between the pipelines of a task.
 
 use crate::kit::run;
-use volley_exec_testkit::{A, Manners, SETUPS, TestTables};
+use volley_exec_testkit::{A, InputEncoding, SETUPS, TestTables};
 use volley_testkit::{RowValues, integers, sorted};
 use volley_types::{Type, Value};
 
@@ -17,7 +17,7 @@ const COLUMNS: [(&str, Type); 2] = [("a", Type::BigInt), ("b", Type::Varchar)];
 
 #[test]
 fn no_row_is_lost_or_repeated_in_any_exchange() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&COLUMNS, rows(), manners);
         let scan = tables.scan("t");
         let plans = [
@@ -37,7 +37,7 @@ fn no_row_is_lost_or_repeated_in_any_exchange() {
 
 #[test]
 fn no_row_comes_out_of_an_empty_input() {
-    let tables = TestTables::one(&A, Vec::new(), Manners::Flat);
+    let tables = TestTables::one(&A, Vec::new(), InputEncoding::Flat);
     for setup in SETUPS {
         let plan = tables.scan("t").partition(&["a"]).round_robin();
         assert!(run(plan, &tables, setup).unwrap().is_empty());
@@ -46,7 +46,7 @@ fn no_row_comes_out_of_an_empty_input() {
 
 #[test]
 fn a_limit_ends_all_senders() {
-    let tables = TestTables::one(&A, integers((0..5_000).rev()), Manners::Flat);
+    let tables = TestTables::one(&A, integers((0..5_000).rev()), InputEncoding::Flat);
     let plan = tables.scan("t").round_robin().order_by(&["a"]).limit(10, 20);
     for setup in SETUPS {
         assert_eq!(run(plan.clone(), &tables, setup).unwrap(), integers(10..30), "{setup:?}");

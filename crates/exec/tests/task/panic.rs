@@ -4,7 +4,7 @@ use crate::kit::config;
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, LoweringRegistry, Operator, Spill, Step, StepContext, Task};
-use volley_exec_testkit::{A, Manners, Setup, TestTables, drain};
+use volley_exec_testkit::{A, InputEncoding, Setup, TestTables, drain};
 use volley_memory::Reservation;
 use volley_plan::{CustomNode, PlanBuilder};
 use volley_testkit::integers;
@@ -129,7 +129,7 @@ fn plan(tables: &TestTables, at: At) -> PlanBuilder {
 
 #[track_caller]
 fn check(at: At, operator: Option<&str>) {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Flat);
     let executor = Executor::new(2).unwrap();
     let setup = Setup { threads: 2, drivers: 4, batch_rows: 16, spill_always: at == At::Spill };
     let other = config(tables.scan("t").order_by(&["a"]).build().unwrap(), &tables, setup);
@@ -168,7 +168,7 @@ fn a_panic_fails_the_query_alone_and_names_operator_and_plan() {
 #[test]
 fn panics_while_a_cancelled_task_is_cleared_away_are_swallowed() {
     for at in [At::Withdraw, At::Drop] {
-        let tables = TestTables::one(&A, integers(0..1000), Manners::Stuck);
+        let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Stuck);
         let executor = Executor::new(1).unwrap();
         let setup = Setup { threads: 1, drivers: 2, batch_rows: 16, spill_always: false };
         let mut config = config(plan(&tables, at).build().unwrap(), &tables, setup);

@@ -2,7 +2,7 @@ use crate::kit::{config, run};
 use std::time::Duration;
 use volley_error::{ErrorKind, Result};
 use volley_exec::{BlockedOn, Executor, Stage, Task};
-use volley_exec_testkit::{A, Manners, SETUPS, Setup, TestTables, drain, drop_whole, plan};
+use volley_exec_testkit::{A, InputEncoding, SETUPS, Setup, TestTables, drain, drop_whole, plan};
 use volley_memory::spill::Fault;
 use volley_plan::{JoinKind, PlanBuilder};
 use volley_testkit::{Random, integers, sorted};
@@ -17,7 +17,7 @@ fn start(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> (Task, Executo
 
 #[test]
 fn a_scan_gives_all_rows_in_every_encoding_and_setup() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&A, integers(0..100), manners);
         for setup in SETUPS {
             let rows = run(tables.scan("t"), &tables, setup).unwrap();
@@ -28,7 +28,7 @@ fn a_scan_gives_all_rows_in_every_encoding_and_setup() {
 
 #[test]
 fn an_empty_table_gives_no_rows() {
-    let tables = TestTables::one(&A, Vec::new(), Manners::Flat);
+    let tables = TestTables::one(&A, Vec::new(), InputEncoding::Flat);
     for setup in SETUPS {
         assert!(run(tables.scan("t"), &tables, setup).unwrap().is_empty());
     }
@@ -36,7 +36,7 @@ fn an_empty_table_gives_no_rows() {
 
 #[test]
 fn an_error_of_a_source_ends_the_task_and_repeats() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Failing);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Failing);
     for setup in SETUPS {
         let (task, _executor) = start(tables.scan("t").order_by(&["a"]), &tables, setup);
         for _ in 0..2 {
@@ -48,7 +48,7 @@ fn an_error_of_a_source_ends_the_task_and_repeats() {
 
 #[test]
 fn a_panic_is_an_internal_error_that_names_the_operator() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Panicking);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Panicking);
     let error = run(tables.scan("t"), &tables, SETUP).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert_eq!(error.to_string(), "panic: a bad assumption (operator: table scan)");
@@ -58,8 +58,8 @@ fn a_panic_is_an_internal_error_that_names_the_operator() {
 #[test]
 fn the_executor_survives_a_panic() {
     let executor = Executor::new(1).unwrap();
-    let bad = TestTables::one(&A, integers(0..1000), Manners::Panicking);
-    let good = TestTables::one(&A, integers(0..9), Manners::Flat);
+    let bad = TestTables::one(&A, integers(0..1000), InputEncoding::Panicking);
+    let good = TestTables::one(&A, integers(0..9), InputEncoding::Flat);
     for (tables, fails) in [(&bad, true), (&good, false)] {
         let plan = tables.scan("t").build().unwrap();
         let task = Task::start(config(plan, tables, SETUP), &executor).unwrap();
@@ -87,27 +87,27 @@ fn a_cancelled_task_ends_soon_wherever_it_is() {
             assert_eq!(drain(task).unwrap_err().kind(), ErrorKind::Cancelled);
         });
     };
-    let endless = TestTables::one(&A, integers(0..1000), Manners::Endless);
+    let endless = TestTables::one(&A, integers(0..1000), InputEncoding::Endless);
     check(endless.scan("t"), &endless);
     check(endless.scan("t").top_n(&["a"], 0, 10), &endless);
     check(endless.scan("t").partition(&["a"]).unique_id("id"), &endless);
-    let stuck = TestTables::one(&A, integers(0..1000), Manners::Stuck);
+    let stuck = TestTables::one(&A, integers(0..1000), InputEncoding::Stuck);
     check(stuck.scan("t").order_by(&["a"]), &stuck);
-    let pairs = TestTables::one(&A, integers(0..2000), Manners::Flat);
+    let pairs = TestTables::one(&A, integers(0..2000), InputEncoding::Flat);
     let cross = |it: PlanBuilder| it.nested_loop_join(JoinKind::Inner, pairs.scan("t"));
     check(cross(cross(pairs.scan("t"))).top_n(&["#0"], 0, 1), &pairs);
 }
 
 #[test]
 fn dropping_a_task_stops_it() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Endless);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Endless);
     check_stop(&tables.scan("t"), &tables, |_| ());
     check_stop(&tables.scan("t"), &tables, |task| assert!(task.next().unwrap().is_some()));
 }
 
 #[test]
 fn a_slow_reader_holds_producers_back() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Endless);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Endless);
     let (task, _executor) = start(tables.scan("t"), &tables, SETUP);
     std::thread::sleep(Duration::from_millis(50));
     let statistics = task.statistics();
@@ -119,7 +119,7 @@ fn a_slow_reader_holds_producers_back() {
 
 #[test]
 fn a_task_ends_when_its_result_cannot_be_read() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Endless);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Endless);
     let plan = tables.scan("t").build().unwrap();
     let config = config(plan, &tables, Setup { spill_always: true, ..SETUP });
     let space = config.spill.clone();
@@ -142,7 +142,7 @@ fn a_task_ends_when_its_result_cannot_be_read() {
 
 #[test]
 fn a_wait_with_a_timeout_ends() {
-    let tables = TestTables::one(&A, integers(0..10), Manners::Stuck);
+    let tables = TestTables::one(&A, integers(0..10), InputEncoding::Stuck);
     let (task, _executor) = start(tables.scan("t"), &tables, SETUP);
     assert!(task.next_timeout(Duration::from_millis(10)).is_none());
 }
@@ -150,8 +150,8 @@ fn a_wait_with_a_timeout_ends() {
 #[test]
 fn tasks_share_the_threads_fairly() {
     let executor = Executor::new(1).unwrap();
-    let endless = TestTables::one(&A, integers(0..1000), Manners::Endless);
-    let small = TestTables::one(&A, integers(0..1000), Manners::Flat);
+    let endless = TestTables::one(&A, integers(0..1000), InputEncoding::Endless);
+    let small = TestTables::one(&A, integers(0..1000), InputEncoding::Flat);
     let hog = endless.scan("t").top_n(&["a"], 0, 1).build().unwrap();
     let hog = Task::start(config(hog, &endless, SETUP), &executor).unwrap();
     let plan = small.scan("t").order_by(&["a"]).build().unwrap();
@@ -162,7 +162,7 @@ fn tasks_share_the_threads_fairly() {
 
 #[test]
 fn statistics_count_rows_and_waiting_per_driver() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Blocking);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Blocking);
     let plan = tables.scan("t").order_by(&["a"]);
     let node = plan.clone().build().unwrap();
     let (task, _executor) = start(plan, &tables, SETUP);
@@ -193,7 +193,7 @@ fn statistics_count_rows_and_waiting_per_driver() {
 
 #[test]
 fn the_memory_limit_is_an_error_that_names_the_consumer() {
-    let tables = TestTables::one(&A, integers(0..200_000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..200_000), InputEncoding::Flat);
     let plan = tables.scan("t").order_by(&["a"]).build().unwrap();
     let config = config(plan, &tables, Setup { batch_rows: 1024, ..SETUP });
     config.pool.set_limit(Some(1 << 20));
@@ -221,7 +221,7 @@ fn wide_and_deep_plans_run() {
 #[test]
 fn scheduling_loses_no_wakeup() -> Result<()> {
     let mut random = Random(42);
-    let tables = TestTables::one(&A, integers(0..40), Manners::Blocking);
+    let tables = TestTables::one(&A, integers(0..40), InputEncoding::Blocking);
     for _ in 0..40 {
         let mut plan = tables.scan("t").shared(1);
         let again = plan.clone();

@@ -20,7 +20,7 @@ use volley_exec::{
     TaskConfig, TaskInput, TaskOutput, TaskPorts,
 };
 use volley_exec_testkit::{
-    A, Manners, SETUPS, Setup, TestTables, drain, drop_whole, plan, test_split,
+    A, InputEncoding, SETUPS, Setup, TestTables, drain, drop_whole, plan, test_split,
 };
 use volley_memory::Pool;
 use volley_plan::{PlanBuilder, PlanNodeId, TableHandle};
@@ -42,7 +42,7 @@ fn fed(tables: &TestTables, scan: PlanNodeId, setup: Setup) -> TaskConfig {
 
 #[test]
 fn rows_come_of_splits_that_are_added_while_the_task_runs() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&A, integers(0..100), manners);
         for setup in SETUPS {
             let executor = Executor::new(setup.threads).unwrap();
@@ -66,7 +66,7 @@ fn rows_come_of_splits_that_are_added_while_the_task_runs() {
 
 #[test]
 fn a_scan_without_splits_ends_when_it_is_told_so() {
-    let tables = TestTables::one(&A, integers(0..100), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..100), InputEncoding::Flat);
     let executor = Executor::new(1).unwrap();
     let task = Task::start(fed(&tables, SCAN, SETUP), &executor).unwrap();
     task.no_more_splits(SCAN).unwrap();
@@ -75,7 +75,7 @@ fn a_scan_without_splits_ends_when_it_is_told_so() {
 
 #[test]
 fn splits_after_the_last_ones_and_of_unknown_nodes_are_refused() {
-    let tables = TestTables::one(&A, integers(0..100), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..100), InputEncoding::Flat);
     let executor = Executor::new(1).unwrap();
     let other = PlanNodeId::new(9);
     let error = Task::start(fed(&tables, other, SETUP), &executor).map(drop).unwrap_err();
@@ -100,7 +100,7 @@ fn splits_after_the_last_ones_and_of_unknown_nodes_are_refused() {
 
 #[test]
 fn malformed_splits_fail_the_task_with_their_label() {
-    let tables = TestTables::one(&A, integers(0..100), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..100), InputEncoding::Flat);
     let executor = Executor::new(1).unwrap();
     let bytes = test_split(3).bytes;
     let (mut refused, mut read) = (0, 0);
@@ -129,7 +129,7 @@ fn malformed_splits_fail_the_task_with_their_label() {
 
 #[test]
 fn a_cancelled_task_does_not_wait_for_splits_or_rows() {
-    let tables = TestTables::one(&A, integers(0..100), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..100), InputEncoding::Flat);
     for setup in SETUPS {
         let executor = Executor::new(setup.threads).unwrap();
         let task = Task::start(fed(&tables, SCAN, setup), &executor).unwrap();
@@ -492,7 +492,7 @@ fn let_through(collected: &Collected, batches: usize) {
 #[test]
 fn rows_go_to_the_output_that_the_task_was_given() {
     for setup in SETUPS {
-        let tables = TestTables::one(&A, integers(0..100), Manners::Flat);
+        let tables = TestTables::one(&A, integers(0..100), InputEncoding::Flat);
         let executor = Executor::new(setup.threads).unwrap();
         let (task, collected) = output_task(&tables, setup, &executor);
         let refused = task.next().unwrap_err();
@@ -515,7 +515,7 @@ fn rows_go_to_the_output_that_the_task_was_given() {
 #[test]
 fn an_output_is_told_of_errors_and_of_a_cancel_once() {
     let executor = Executor::new(2).unwrap();
-    let failing = TestTables::one(&A, integers(0..1000), Manners::Failing);
+    let failing = TestTables::one(&A, integers(0..1000), InputEncoding::Failing);
     let (task, collected) = output_task(&failing, SETUP, &executor);
     let_through(&collected, usize::MAX);
     assert_eq!(task.wait().unwrap_err().kind(), ErrorKind::Corruption);
@@ -525,7 +525,7 @@ fn an_output_is_told_of_errors_and_of_a_cancel_once() {
         outcomes.into_iter().map(|it| it.map_err(|it| it.kind())).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&collected), [Err(ErrorKind::Corruption)]);
-    let stuck = TestTables::one(&A, integers(0..1000), Manners::Flat);
+    let stuck = TestTables::one(&A, integers(0..1000), InputEncoding::Flat);
     let (task, collected) = output_task(&stuck, SETUP, &executor);
     task.cancel();
     assert_eq!(task.wait().unwrap_err().kind(), ErrorKind::Cancelled);

@@ -8,7 +8,7 @@ use std::{
 };
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, Task};
-use volley_exec_testkit::{Manners, SETUPS, Setup, TestTables, drain};
+use volley_exec_testkit::{InputEncoding, SETUPS, Setup, TestTables, drain};
 use volley_memory::{
     Pool,
     spill::{Fault, SpillSpace},
@@ -18,7 +18,7 @@ use volley_testkit::{RowValues, sorted};
 use volley_types::{Type, Value};
 
 /// Rows of a number that is there twice, and a text.
-fn tables(rows: i64, manners: Manners) -> TestTables {
+fn tables(rows: i64, manners: InputEncoding) -> TestTables {
     let columns = [("a", Type::BigInt), ("b", Type::Varchar)];
     let row = |it: i64| {
         let text = Value::text(format!("Zeile {it} mit mehr Text, größer"));
@@ -74,7 +74,7 @@ impl Started {
 
 #[test]
 fn every_operation_of_the_disk_that_fails_is_an_error_or_harmless() {
-    let tables = tables(24, Manners::Flat);
+    let tables = tables(24, InputEncoding::Flat);
     // One thread, and no reads before it has finished: the operations are the same every time,
     // including those of spilled results.
     let setup = Setup { batch_rows: 16, ..SETUPS[7] };
@@ -111,8 +111,8 @@ fn every_operation_of_the_disk_that_fails_is_an_error_or_harmless() {
 
 #[test]
 fn a_cancel_in_the_middle_of_spilling_leaves_nothing() {
-    let whole = tables(100_000, Manners::Flat);
-    let endless = tables(5000, Manners::Endless);
+    let whole = tables(100_000, InputEncoding::Flat);
+    let endless = tables(5000, InputEncoding::Endless);
     let with_limit = |it: PlanBuilder, limit| (it, limit);
     let mut cases: Vec<(PlanBuilder, Option<usize>)> = Vec::new();
     cases.extend(plans(&endless, &endless).into_iter().map(|it| with_limit(it, Some(24 << 20))));

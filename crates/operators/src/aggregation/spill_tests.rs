@@ -7,7 +7,7 @@ use super::{
     spread_tests,
     tests::{collected, listing, sorted, spec, sum},
 };
-use crate::test_kit::{Harness, Manners, SETUPS, TestTables, run_limited};
+use crate::test_kit::{Harness, InputEncoding, SETUPS, TestTables, run_limited};
 use std::{
     sync::{Arc, LazyLock},
     task::Waker,
@@ -288,7 +288,7 @@ fn tables() -> TestTables {
         (0..300_000).map(row).collect()
     });
     let columns = [("a", Type::BigInt), ("b", Type::Varchar), ("c", Type::BigInt)];
-    TestTables::one(&columns, ROWS.clone(), Manners::Flat)
+    TestTables::one(&columns, ROWS.clone(), InputEncoding::Flat)
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::{FilterProject, SLICE_TIME, SLICE_TIME_MAX};
-use crate::test_kit::{Harness, Manners, SETUPS, TestTables, run};
+use crate::test_kit::{Harness, InputEncoding, SETUPS, TestTables, run};
 use volley_expression::Expr;
 use volley_memory::Pool;
 use volley_plan::Columns;
@@ -27,7 +27,7 @@ fn passes(row: &[Value], limit: i128) -> bool {
 
 #[test]
 fn filters_keep_the_rows_for_which_they_are_true() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&COLUMNS, rows(), manners);
         for limit in [0, 1, 10, 25, 45, 1000] {
             let plan = tables.scan("t").filter(|c| below(c, limit));
@@ -43,7 +43,7 @@ fn filters_keep_the_rows_for_which_they_are_true() {
 
 #[test]
 fn projections_see_surviving_rows_only() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&COLUMNS, rows(), manners);
         for limit in [1, 10, 25, 45] {
             let plan = tables.scan("t").filter(|c| below(c, limit)).project(|c| {
@@ -69,7 +69,7 @@ fn projections_see_surviving_rows_only() {
 
 #[test]
 fn filters_above_projections_and_projections_above_those_all_apply() {
-    let tables = TestTables::one(&COLUMNS, rows(), Manners::Lazy);
+    let tables = TestTables::one(&COLUMNS, rows(), InputEncoding::Lazy);
     let plan = tables
         .scan("t")
         .filter(|c| below(c, 40))
@@ -87,7 +87,7 @@ fn filters_above_projections_and_projections_above_those_all_apply() {
 
 #[test]
 fn an_error_of_a_needed_row_fails_the_query() {
-    let tables = TestTables::one(&COLUMNS, rows(), Manners::Flat);
+    let tables = TestTables::one(&COLUMNS, rows(), InputEncoding::Flat);
     let plan = tables
         .scan("t")
         .project(|c| Ok(vec![("x", c.call("mod", [c.column("c")?, c.column("a")?])?)]));

@@ -1,4 +1,4 @@
-use crate::test_kit::{Manners, SETUPS, TestTables, run};
+use crate::test_kit::{InputEncoding, SETUPS, TestTables, run};
 use volley_testkit::{RowValues, sorted};
 use volley_types::{Type, Value};
 
@@ -33,7 +33,7 @@ fn expected(rows: i64, with_extra: bool) -> RowValues {
 #[test]
 fn rows_come_once_per_set_and_lose_the_keys_that_it_lacks() {
     for rows in [0, 1, 5, 2000] {
-        for manners in Manners::WHOLE {
+        for manners in InputEncoding::WHOLE {
             let tables = TestTables::one(&COLUMNS, (0..rows).map(row).collect(), manners);
             for setup in SETUPS {
                 for with_extra in [false, true] {
@@ -50,7 +50,7 @@ fn rows_come_once_per_set_and_lose_the_keys_that_it_lacks() {
 
 #[test]
 fn groups_of_no_keys_are_there_without_input() {
-    let tables = TestTables::one(&COLUMNS, Vec::new(), Manners::WHOLE[0]);
+    let tables = TestTables::one(&COLUMNS, Vec::new(), InputEncoding::WHOLE[0]);
     for setup in SETUPS {
         let sets: [&[&str]; 2] = [&["a"], &[]];
         let plan = tables.scan("t").group_id(&sets, true);

@@ -1,4 +1,4 @@
-use crate::test_kit::{Manners, SETUPS, Setup, TestTables, config, drain, drop_whole, run};
+use crate::test_kit::{InputEncoding, SETUPS, Setup, TestTables, config, drain, drop_whole, run};
 use std::collections::BTreeMap;
 use volley_exec::{Executor, Task};
 use volley_plan::PlanBuilder;
@@ -22,7 +22,7 @@ fn naive(offset: i128, limit: Option<i128>) -> RowValues {
 #[test]
 fn every_group_is_cut_in_every_encoding_and_setup() {
     let columns = [("g", Type::BigInt), ("row", Type::BigInt)];
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&columns, rows(), manners);
         for (offset, limit) in [(0, Some(1)), (1, Some(2)), (2, None), (0, Some(0)), (9, None)] {
             let sorted = tables.scan("t").order_by(&["g", "row"]);
@@ -77,7 +77,7 @@ fn rows_that_are_not_the_first_are_dropped_before_the_sort() {
         &["g", "id desc", "o"],
         &["g", "id"],
     ];
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&UNORDERED, unordered(), manners);
         for keys in orders {
             let plan = tables.scan("t").order_by(keys).group_limit(&["g"], 0, Some(1));
@@ -107,7 +107,7 @@ fn dropped(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> u64 {
 
 #[test]
 fn only_first_rows_in_an_order_are_known_before_the_sort() {
-    let tables = TestTables::one(&UNORDERED, unordered(), Manners::Flat);
+    let tables = TestTables::one(&UNORDERED, unordered(), InputEncoding::Flat);
     for setup in SETUPS {
         let limited = |keys: &[&str], groups: &[&str], offset, limit| {
             let plan = tables.scan("t").order_by(keys).group_limit(groups, offset, limit);

@@ -1,6 +1,6 @@
 //! Joins whose build side does not fit in memory, in tasks.
 
-use crate::test_kit::{Manners, SETUPS, TestTables, run_limited};
+use crate::test_kit::{InputEncoding, SETUPS, TestTables, run_limited};
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
 use volley_plan::{JoinKind, PlanNode};
@@ -18,7 +18,7 @@ fn tables() -> TestTables {
         let (a, b) = (Value::BigInt(it), Value::BigInt(it * 7919 % ROWS + 10));
         vec![a, b, Value::BigInt(1), text]
     };
-    TestTables::one(&columns, (0..ROWS).map(row).collect(), Manners::Flat)
+    TestTables::one(&columns, (0..ROWS).map(row).collect(), InputEncoding::Flat)
 }
 
 fn plan(tables: &TestTables, kind: JoinKind, build_key: &str) -> Arc<PlanNode> {
@@ -80,9 +80,9 @@ fn null_keys_conditions_and_marks_are_as_in_memory() {
     };
     let rows = |count, has_nulls| (0..count).map(|it| row(it, has_nulls)).collect::<RowValues>();
     let tables = TestTables::default()
-        .with("probe", &columns, rows(50_000, true), Manners::Flat)
-        .with("nulls", &columns, rows(60_000, true), Manners::Flat)
-        .with("none", &columns, rows(60_000, false), Manners::Flat);
+        .with("probe", &columns, rows(50_000, true), InputEncoding::Flat)
+        .with("nulls", &columns, rows(60_000, true), InputEncoding::Flat)
+        .with("none", &columns, rows(60_000, false), InputEncoding::Flat);
     let kinds = [
         JoinKind::Left,
         JoinKind::Right,

@@ -1,6 +1,6 @@
 //! Merge joins against hash joins.
 
-use crate::test_kit::{Manners, SETUPS, TestTables, config, drain, run, run_limited};
+use crate::test_kit::{InputEncoding, SETUPS, TestTables, config, drain, run, run_limited};
 use volley_exec::{Executor, Task};
 use volley_plan::{JoinKind, PlanBuilder};
 use volley_testkit::{Random, RowValues, sorted};
@@ -42,7 +42,7 @@ fn rows(count: usize, values: usize, seed: u64) -> RowValues {
     (0..count).map(row).collect()
 }
 
-fn tables((left, right): (usize, usize), values: usize, manners: Manners) -> TestTables {
+fn tables((left, right): (usize, usize), values: usize, manners: InputEncoding) -> TestTables {
     let types = [Type::BigInt, Type::Double, Type::Varchar, Type::BigInt];
     let columns = |names: [&'static str; 4]| {
         names.into_iter().zip(types.clone()).collect::<Vec<(&'static str, Type)>>()
@@ -87,7 +87,7 @@ fn merge_joins_find_what_hash_joins_find() {
         for (at, size) in sizes.into_iter().enumerate() {
             // Few values make groups of several batches.
             for values in [2, 9, 40] {
-                let tables = tables(size, values, Manners::WHOLE[(number + at) % 4]);
+                let tables = tables(size, values, InputEncoding::WHOLE[(number + at) % 4]);
                 for keys in [
                     &[("a", "x")][..],
                     &[("b", "y")],
@@ -115,7 +115,7 @@ fn merge_joins_find_what_hash_joins_find() {
 #[test]
 fn streams_of_several_drivers_are_merged() {
     for kind in KINDS {
-        let tables = tables((80, 70), 9, Manners::Flat);
+        let tables = tables((80, 70), 9, InputEncoding::Flat);
         // Windows leave each driver's rows sorted.
         let left = tables.scan("l").partition(&["a"]).window(&["a"], &["c"], &[]);
         let right = tables.scan("r").partition(&["x"]).window(&["x"], &[], &[]);
@@ -130,7 +130,7 @@ fn streams_of_several_drivers_are_merged() {
 
 #[test]
 fn drivers_join_many_chunks() {
-    let tables = tables((500, 500), 400, Manners::Flat);
+    let tables = tables((500, 500), 400, InputEncoding::Flat);
     let (merged, _) = both(&tables, JoinKind::Inner, &[("a", "x")], (false, false));
     let config = config(merged.build().unwrap(), &tables, SETUPS[3]);
     let task = Task::start(config, &Executor::new(1).unwrap()).unwrap();
@@ -145,8 +145,8 @@ fn rows_of_one_key_that_do_not_fit_are_joined_from_disk() {
     let columns = [("x", Type::BigInt), ("y", Type::Varchar)];
     let left: RowValues = (0..30).map(|it| row(it * 1000 + 1)).chain([row(0)]).collect();
     let tables = TestTables::default()
-        .with("l", &[("a", Type::BigInt), ("b", Type::Varchar)], left, Manners::Flat)
-        .with("r", &columns, (0..60_000).map(row).collect(), Manners::Flat);
+        .with("l", &[("a", Type::BigInt), ("b", Type::Varchar)], left, InputEncoding::Flat)
+        .with("r", &columns, (0..60_000).map(row).collect(), InputEncoding::Flat);
     for kind in KINDS {
         let plan = tables
             .scan("l")
@@ -163,7 +163,7 @@ fn rows_of_one_key_that_do_not_fit_are_joined_from_disk() {
 
 #[test]
 fn a_limit_ends_both_sides() {
-    let tables = tables((400, 400), 300, Manners::Flat);
+    let tables = tables((400, 400), 300, InputEncoding::Flat);
     for setup in [SETUPS[1], SETUPS[4], SETUPS[6]] {
         let (merged, _) = both(&tables, JoinKind::Full, &[("a", "x")], (false, false));
         assert_eq!(run(merged.limit(2, 5), &tables, setup).unwrap().len(), 5, "{setup:?}");

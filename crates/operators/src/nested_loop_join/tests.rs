@@ -1,7 +1,7 @@
 use super::{BuildSide, ProbeConfig, Shared, probe::NestedLoopProbe};
 use crate::{
     join_output::JoinOutput,
-    test_kit::{A, Manners, SETUPS, TestTables, drive, operator_context, run, run_limited},
+    test_kit::{A, InputEncoding, SETUPS, TestTables, drive, operator_context, run, run_limited},
 };
 use std::{sync::Arc, task::Waker};
 use volley_exec::{Operator, Step, StepContext};
@@ -11,7 +11,7 @@ use volley_testkit::{Random, RowValues, integers, sorted};
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
 
-fn tables(left: i64, right: i64, manners: Manners) -> TestTables {
+fn tables(left: i64, right: i64, manners: InputEncoding) -> TestTables {
     TestTables::default().with("l", &A, integers(0..left), manners).with(
         "r",
         &[("b", Type::BigInt)],
@@ -88,7 +88,7 @@ pub(super) const KINDS: [JoinKind; 9] = [
 fn every_kind_without_a_condition_in_every_size_and_setup() {
     for kind in KINDS {
         for (left, right) in [(0, 0), (0, 3), (3, 0), (1, 1), (7, 5), (5, 40)] {
-            let tables = tables(left, right, Manners::Lazy);
+            let tables = tables(left, right, InputEncoding::Lazy);
             let plan = tables.scan("l").nested_loop_join(kind, tables.scan("r"));
             for setup in SETUPS {
                 let rows = run(plan.clone(), &tables, setup).unwrap();
@@ -101,7 +101,7 @@ fn every_kind_without_a_condition_in_every_size_and_setup() {
 
 #[test]
 fn output_columns_are_chosen_and_may_be_none() {
-    let tables = tables(3, 4, Manners::Dictionary);
+    let tables = tables(3, 4, InputEncoding::Dictionary);
     let plan = tables.scan("l").nested_loop_join(JoinKind::Inner, tables.scan("r"));
     for setup in SETUPS {
         let rows = run(plan.clone().join_output(&["b"]), &tables, setup).unwrap();
@@ -165,7 +165,12 @@ fn every_kind_with_a_condition_agrees_with_the_naive_join() {
         for has_nulls in [false, true] {
             let left = random_rows(&mut random, left, has_nulls);
             let right = random_rows(&mut random, right, has_nulls);
-            for manners in [Manners::Flat, Manners::Dictionary, Manners::Constant, Manners::Lazy] {
+            for manners in [
+                InputEncoding::Flat,
+                InputEncoding::Dictionary,
+                InputEncoding::Constant,
+                InputEncoding::Lazy,
+            ] {
                 let tables = TestTables::default().with("l", &A, left.clone(), manners).with(
                     "r",
                     &[("b", Type::BigInt)],
@@ -195,10 +200,10 @@ fn a_build_side_that_does_not_fit_is_read_again_for_every_batch() {
     let build: RowValues = (0..60_000).map(row).collect();
     let columns = [("b", Type::BigInt), ("c", Type::Varchar)];
     // Small batches on the probe side are put together.
-    for manners in [Manners::Flat, Manners::Constant] {
+    for manners in [InputEncoding::Flat, InputEncoding::Constant] {
         let tables = TestTables::default()
             .with("l", &A, integers((0..60).map(|it| it * 1009)), manners)
-            .with("r", &columns, build.clone(), Manners::Flat);
+            .with("r", &columns, build.clone(), InputEncoding::Flat);
         for kind in KINDS {
             let plan = tables
                 .scan("l")
@@ -255,7 +260,7 @@ fn build_rows_are_not_put_out_when_a_probe_driver_has_ended_early() {
 
 #[test]
 fn an_error_in_a_condition_fails_the_query() {
-    let tables = tables(3, 3, Manners::Flat);
+    let tables = tables(3, 3, InputEncoding::Flat);
     let plan =
         tables.scan("l").nested_loop_join(JoinKind::Inner, tables.scan("r")).join_condition(|c| {
             let rest = c.call("mod", [c.column("b")?, c.column("a")?])?;

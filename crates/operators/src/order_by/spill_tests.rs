@@ -1,7 +1,7 @@
 //! Sorts that do not fit in memory.
 
 use super::OrderBy;
-use crate::test_kit::{Harness, Manners, SETUPS, TestTables, run_limited};
+use crate::test_kit::{Harness, InputEncoding, SETUPS, TestTables, run_limited};
 use volley_error::ErrorKind;
 use volley_exec::OperatorContext;
 use volley_plan::SortKey;
@@ -64,7 +64,7 @@ fn tables() -> (TestTables, RowValues) {
     let rows: RowValues = (0..200_003).map(row).collect();
     let mut expected = rows.clone();
     expected.sort_by_key(|it| it[0].as_i128());
-    (TestTables::one(&columns, rows, Manners::Flat), expected)
+    (TestTables::one(&columns, rows, InputEncoding::Flat), expected)
 }
 
 #[test]

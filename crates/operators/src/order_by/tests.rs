@@ -1,4 +1,4 @@
-use crate::test_kit::{A, Manners, SETUPS, TestTables, run};
+use crate::test_kit::{A, InputEncoding, SETUPS, TestTables, run};
 use volley_testkit::{Random, RowValues, integers};
 use volley_types::{Type, Value};
 
@@ -34,7 +34,7 @@ fn naive(mut rows: RowValues) -> RowValues {
 #[test]
 fn rows_come_in_order_in_every_encoding_and_setup() {
     let expected = naive(random_rows(200));
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&COLUMNS, random_rows(200), manners);
         let plan = tables.scan("t").order_by(&["a desc", "b nulls first", "c"]);
         for setup in SETUPS {
@@ -48,7 +48,7 @@ fn rows_come_in_order_in_every_encoding_and_setup() {
 fn many_rows_sort_in_many_steps() {
     let count = 150_000;
     let values = integers((0..count).map(|it| (it * 7919) % count));
-    let tables = TestTables::one(&A, values, Manners::Flat);
+    let tables = TestTables::one(&A, values, InputEncoding::Flat);
     let rows = run(tables.scan("t").order_by(&["a"]), &tables, SETUPS[5]).unwrap();
     assert_eq!(rows, integers(0..count));
 }
@@ -56,7 +56,7 @@ fn many_rows_sort_in_many_steps() {
 #[test]
 fn no_rows_and_one_row_are_sorted() {
     for count in [0, 1] {
-        let tables = TestTables::one(&A, integers(0..count), Manners::Flat);
+        let tables = TestTables::one(&A, integers(0..count), InputEncoding::Flat);
         for setup in SETUPS {
             let rows = run(tables.scan("t").order_by(&["a"]), &tables, setup).unwrap();
             assert_eq!(rows, integers(0..count));

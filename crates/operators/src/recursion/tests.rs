@@ -1,5 +1,6 @@
 use crate::test_kit::{
-    A, Manners, SETUPS, Setup, TestTables, config, drain, drop_whole, registry, run, run_limited,
+    A, InputEncoding, SETUPS, Setup, TestTables, config, drain, drop_whole, registry, run,
+    run_limited,
 };
 use std::{collections::BTreeSet, sync::Arc};
 use volley_exec::{Executor, Task};
@@ -52,7 +53,7 @@ fn reach(tables: &TestTables, distinct: bool) -> PlanBuilder {
     PlanBuilder::from_plan(&registry(), Arc::new(PlanNode::RecursiveUnion(node)))
 }
 
-fn tables(starts: &[i64], edges: &[(i64, i64)], manners: Manners) -> TestTables {
+fn tables(starts: &[i64], edges: &[(i64, i64)], manners: InputEncoding) -> TestTables {
     let columns = [("a", Type::BigInt), ("b", Type::BigInt)];
     let rows = edges.iter().map(|(a, b)| vec![Value::BigInt(*a), Value::BigInt(*b)]);
     TestTables::default().with("starts", &A, integers(starts.iter().copied()), manners).with(
@@ -84,7 +85,7 @@ fn expected(starts: &[i64], edges: &[(i64, i64)], distinct: bool) -> RowValues {
 fn rows_come_until_an_iteration_makes_none() {
     let edges: Vec<(i64, i64)> = (0..60).flat_map(|it| [(it, it * 3 % 61), (it, it + 7)]).collect();
     let acyclic: Vec<(i64, i64)> = (0..40).flat_map(|it| [(it, it + 9), (it, it + 13)]).collect();
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         for (starts, edges, distinct) in [
             (&[0, 5, 5][..], &edges, true),
             (&[][..], &edges, true),
@@ -108,7 +109,7 @@ fn rows_that_came_before_are_found_on_disk() {
     let nodes = 60_000;
     let edges: Vec<(i64, i64)> =
         (0..nodes).flat_map(|it| [(it, it * 2 % nodes), (it, (it * 2 + 1) % nodes)]).collect();
-    let tables = tables(&[0], &edges, Manners::Flat);
+    let tables = tables(&[0], &edges, InputEncoding::Flat);
     let plan = reach(&tables, true).build().unwrap();
     let whole = run_limited(&plan, &tables, SETUPS[5], None, None);
     let all = sorted(whole.rows.unwrap());
@@ -172,7 +173,7 @@ fn direct_iterations(plan: PlanBuilder, tables: &TestTables, setup: Setup) -> u6
 #[test]
 fn steps_that_filter_and_compute_run_without_lowering() {
     let many: Vec<i64> = (0..1100).collect();
-    for manners in [Manners::Flat, Manners::Lazy] {
+    for manners in [InputEncoding::Flat, InputEncoding::Lazy] {
         for (starts, end) in [(&[0][..], 20), (&[], 9), (&[9], 9), (&[1, 5, 5, -3], 8), (&many, 10)]
         {
             let columns = [("a", Type::BigInt)];
@@ -192,8 +193,8 @@ fn steps_that_filter_and_compute_run_without_lowering() {
 
 #[test]
 fn only_iterations_of_few_rows_run_without_lowering() {
-    let few = TestTables::default().with("starts", &A, integers([0, 3]), Manners::Flat);
-    let many = TestTables::default().with("starts", &A, integers(0..1100), Manners::Flat);
+    let few = TestTables::default().with("starts", &A, integers([0, 3]), InputEncoding::Flat);
+    let many = TestTables::default().with("starts", &A, integers(0..1100), InputEncoding::Flat);
     for setup in SETUPS {
         let direct =
             |tables, end, counting| direct_iterations(count(tables, end, counting), tables, setup);
@@ -206,7 +207,7 @@ fn only_iterations_of_few_rows_run_without_lowering() {
 
 #[test]
 fn a_limit_ends_a_recursion_without_an_end() {
-    let tables = tables(&[0], &[(0, 1), (1, 0)], Manners::Flat);
+    let tables = tables(&[0], &[(0, 1), (1, 0)], InputEncoding::Flat);
     for setup in SETUPS {
         let rows = run(reach(&tables, false).limit(2, 4), &tables, setup).unwrap();
         assert_eq!(rows, integers([0, 1, 0, 1]), "{setup:?}");

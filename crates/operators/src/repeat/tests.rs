@@ -1,4 +1,4 @@
-use crate::test_kit::{Manners, SETUPS, TestTables, run};
+use crate::test_kit::{InputEncoding, SETUPS, TestTables, run};
 use volley_testkit::sorted;
 use volley_types::{Type, Value};
 
@@ -11,7 +11,7 @@ fn rows_repeat_as_often_as_they_say() {
     for (index, count) in counts.iter().enumerate() {
         expected.extend((0..*count).map(|_| vec![Value::text(format!("row {index}"))]));
     }
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&columns, (0..5).map(row).collect(), manners);
         for setup in SETUPS {
             let rows = run(tables.scan("t").repeat(), &tables, setup).unwrap();

@@ -1,11 +1,11 @@
-use crate::test_kit::{A, Manners, SETUPS, TestTables, run};
+use crate::test_kit::{A, InputEncoding, SETUPS, TestTables, run};
 use std::collections::HashSet;
 use volley_plan::SampleMethod;
 use volley_testkit::integers;
 
 #[test]
 fn about_a_share_of_the_rows_is_kept_and_none_is_made_up() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&A, integers(0..4000), manners);
         for setup in SETUPS {
             let plan = tables.scan("t").sample(SampleMethod::Rows(0.25), None);
@@ -26,7 +26,7 @@ fn about_a_share_of_the_rows_is_kept_and_none_is_made_up() {
 
 #[test]
 fn numbers_with_a_seed_are_the_same_again_in_one_driver() {
-    let tables = TestTables::one(&A, integers(0..500), Manners::WHOLE[0]);
+    let tables = TestTables::one(&A, integers(0..500), InputEncoding::WHOLE[0]);
     let numbers = |seed| {
         let plan = tables.scan("t").gather().sample(SampleMethod::Number, Some(seed));
         let setup = SETUPS.into_iter().find(|it| it.drivers == 1).unwrap();

@@ -1,10 +1,10 @@
-use crate::test_kit::{A, Manners, SETUPS, Setup, TestTables, run, run_limited};
+use crate::test_kit::{A, InputEncoding, SETUPS, Setup, TestTables, run, run_limited};
 use volley_plan::JoinKind;
 use volley_testkit::{integers, sorted};
 
 #[test]
 fn every_reader_sees_every_row_once() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&A, integers(0..50), manners);
         let shared = tables.scan("t").shared(1);
         let plan = shared.clone().union(vec![shared.clone(), shared]);
@@ -18,7 +18,7 @@ fn every_reader_sees_every_row_once() {
 
 #[test]
 fn both_sides_of_a_join_may_read_the_same_subplan() {
-    let tables = TestTables::one(&A, integers(0..20), Manners::Blocking);
+    let tables = TestTables::one(&A, integers(0..20), InputEncoding::Blocking);
     let shared = tables.scan("t").shared(1);
     let plan = shared.clone().nested_loop_join(JoinKind::Inner, shared);
     for setup in SETUPS {
@@ -28,13 +28,13 @@ fn both_sides_of_a_join_may_read_the_same_subplan() {
 
 #[test]
 fn a_reader_that_needs_no_more_does_not_hold_rows() {
-    let tables = TestTables::one(&A, integers(0..1000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..1000), InputEncoding::Flat);
     let shared = tables.scan("t").shared(1);
     let plan = shared.clone().limit(0, 1).union(vec![shared]);
     for setup in SETUPS {
         assert_eq!(run(plan.clone(), &tables, setup).unwrap().len(), 1001);
     }
-    let endless = TestTables::one(&A, integers(0..10), Manners::Endless);
+    let endless = TestTables::one(&A, integers(0..10), InputEncoding::Endless);
     let shared = endless.scan("t").shared(1);
     let plan = shared.clone().limit(0, 5).union(vec![shared.limit(0, 6)]);
     for setup in SETUPS {
@@ -44,7 +44,7 @@ fn a_reader_that_needs_no_more_does_not_hold_rows() {
 
 #[test]
 fn what_waits_for_a_slow_reader_is_written_to_disk() {
-    let tables = TestTables::one(&A, integers(0..600_000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..600_000), InputEncoding::Flat);
     let shared = || tables.scan("t").shared(1);
     // The probe side waits for the whole build side, of which one row is left.
     let last = shared().aggregate(&[], &[("m", "max", &["a"])]);
@@ -61,7 +61,7 @@ fn what_waits_for_a_slow_reader_is_written_to_disk() {
 
 #[test]
 fn readers_begin_anywhere_in_what_was_written_meanwhile() {
-    let tables = TestTables::one(&A, integers(0..50_000), Manners::Flat);
+    let tables = TestTables::one(&A, integers(0..50_000), InputEncoding::Flat);
     let shared = tables.scan("t").shared(1);
     let plan = shared.clone().union(vec![shared.clone(), shared]).build().unwrap();
     for setup in SETUPS.into_iter().filter(|it| it.spill_always) {

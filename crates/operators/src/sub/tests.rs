@@ -16,7 +16,7 @@ fn rows(count: i64) -> RowValues {
     (0..count).map(row).collect()
 }
 
-fn tables(left: i64, right: i64, manners: Manners) -> TestTables {
+fn tables(left: i64, right: i64, manners: InputEncoding) -> TestTables {
     let tables = TestTables::one(COLUMNS, rows(left), manners);
     tables.with("u", COLUMNS, rows(right), manners)
 }
@@ -51,7 +51,7 @@ const KINDS: [JoinKind; 9] = [
 #[test]
 fn a_radix_join_composed_of_sub_operators_is_the_hash_join() {
     for (left, right) in [(0, 0), (0, 40), (1, 0), (300, 40), (40, 300)] {
-        let tables = tables(left, right, Manners::Flat);
+        let tables = tables(left, right, InputEncoding::Flat);
         for kind in KINDS {
             let (probe, build) = (tables.scan("t"), tables.scan("u"));
             let plain = probe.clone().hash_join(kind, build.clone(), &[("#0", "#0")]);
@@ -68,7 +68,7 @@ fn a_radix_join_composed_of_sub_operators_is_the_hash_join() {
 #[test]
 fn a_probe_of_a_table_is_the_hash_join() {
     for (left, right) in [(0, 0), (0, 40), (1, 0), (300, 40), (40, 300)] {
-        let tables = tables(left, right, Manners::Flat);
+        let tables = tables(left, right, InputEncoding::Flat);
         for kind in KINDS {
             let (rows, build) = (tables.scan("t"), tables.scan("u"));
             let plain = rows.clone().hash_join(kind, build.clone(), &[("#0", "#0")]);
@@ -80,7 +80,7 @@ fn a_probe_of_a_table_is_the_hash_join() {
 
 #[test]
 fn parametrized_maps_know_the_tuple() {
-    let tables = tables(200, 0, Manners::Flat);
+    let tables = tables(200, 0, InputEncoding::Flat);
     let composed = tables.scan("t").radix_partition(&["#0"], 0..3).nested_map(1, |tuple| {
         let rows = tuple.clone().row_scan("#1");
         rows.map_with(tuple, |c| Ok(vec![("pid", c.column("pid")?)]))
@@ -92,7 +92,7 @@ fn parametrized_maps_know_the_tuple() {
 
 #[test]
 fn a_partitioned_group_by_is_the_group_by() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         for count in [0, 1, 3, 1000] {
             let tables = tables(count, 0, manners);
             let counts: &[(&str, &str, &[&str])] = &[("n", "count", &[])];
@@ -108,7 +108,7 @@ fn a_partitioned_group_by_is_the_group_by() {
 
 #[test]
 fn collections_are_rows_again() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         for count in [0, 1, 3, 1000] {
             let tables = tables(count, 0, manners);
             let plain = tables.scan("t");
@@ -121,7 +121,7 @@ fn collections_are_rows_again() {
 
 #[test]
 fn a_histogram_counts_the_rows_of_partitions() {
-    let tables = tables(1000, 0, Manners::Dictionary);
+    let tables = tables(1000, 0, InputEncoding::Dictionary);
     let counted = tables.scan("t").histogram(&["#0"], 2..6);
     let sizes = tables.scan("t").radix_partition(&["#0"], 2..6).nested_map(1, |tuple| {
         let number = tuple.clone().project(|c| Ok(vec![("pid", c.column("#0")?)]));
@@ -133,7 +133,7 @@ fn a_histogram_counts_the_rows_of_partitions() {
 
 #[test]
 fn maps_nest() {
-    let tables = tables(500, 100, Manners::Flat);
+    let tables = tables(500, 100, InputEncoding::Flat);
     let plain = tables.scan("t").hash_join(JoinKind::Inner, tables.scan("u"), &[("#0", "#0")]);
     let side = |it: PlanBuilder, bits| it.radix_partition(&["#0"], bits);
     let outer = side(tables.scan("t"), 0..2).zip(side(tables.scan("u"), 0..2));
@@ -149,7 +149,7 @@ fn maps_nest() {
 
 #[test]
 fn the_failure_of_a_nested_plan_is_that_of_the_task() {
-    let tables = tables(100, 0, Manners::Flat);
+    let tables = tables(100, 0, InputEncoding::Flat);
     let plan = tables.scan("t").radix_partition(&["#0"], 0..2);
     let plan = plan.nested_map(1, |tuple| tuple.row_scan("#1").enforce_single_row());
     let error = run(plan, &tables, SETUPS[1]).unwrap_err();

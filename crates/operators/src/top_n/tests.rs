@@ -1,5 +1,5 @@
 use super::TopN;
-use crate::test_kit::{A, Harness, Manners, SETUPS, TestTables, run};
+use crate::test_kit::{A, Harness, InputEncoding, SETUPS, TestTables, run};
 use std::sync::{Arc, Mutex};
 use volley_error::Result;
 use volley_plan::SortKey;
@@ -32,7 +32,7 @@ fn naive(mut rows: RowValues, offset: usize, limit: usize) -> RowValues {
 
 #[test]
 fn the_first_rows_are_those_of_a_full_sort() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&COLUMNS, random_rows(300), manners);
         for (offset, limit) in [(0, 1), (0, 10), (5, 7), (290, 50), (400, 1), (0, 0), (0, 1000)] {
             let keys = ["a desc nulls first", "b desc"];
@@ -48,7 +48,7 @@ fn the_first_rows_are_those_of_a_full_sort() {
 
 #[test]
 fn a_huge_limit_falls_back_to_a_sort() {
-    let tables = TestTables::one(&A, integers((0..50).rev()), Manners::Flat);
+    let tables = TestTables::one(&A, integers((0..50).rev()), InputEncoding::Flat);
     let plan = tables.scan("t").top_n(&["a"], 3, u64::MAX);
     let executed = run(plan, &tables, SETUPS[2]).unwrap();
     assert_eq!(executed, integers(3..50));

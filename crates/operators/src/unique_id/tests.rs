@@ -1,10 +1,10 @@
-use crate::test_kit::{A, Manners, SETUPS, TestTables, run};
+use crate::test_kit::{A, InputEncoding, SETUPS, TestTables, run};
 use std::collections::HashSet;
 use volley_testkit::integers;
 
 #[test]
 fn identities_are_distinct_over_all_drivers() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&A, integers(0..500), manners);
         for setup in SETUPS {
             let rows = run(tables.scan("t").unique_id("id"), &tables, setup).unwrap();

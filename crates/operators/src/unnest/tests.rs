@@ -1,4 +1,4 @@
-use crate::test_kit::{Manners, SETUPS, TestTables, run};
+use crate::test_kit::{InputEncoding, SETUPS, TestTables, run};
 use std::sync::Arc;
 use volley_error::Result;
 use volley_plan::GeneratorKind::{Elements, Range, Series};
@@ -68,7 +68,7 @@ fn expected(outer: bool) -> Vec<Vec<Value>> {
 
 #[test]
 fn lists_and_maps_stand_side_by_side() {
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&columns(), rows(), manners);
         for setup in SETUPS {
             for outer in [false, true] {
@@ -94,7 +94,7 @@ fn series(kind: volley_plan::GeneratorKind, bounds: [Value; 3]) -> Result<Vec<Va
     let names = ["start", "end", "step"];
     let columns: Vec<(&str, Type)> = names.into_iter().zip(types).collect();
     let mut results = Vec::new();
-    for manners in Manners::WHOLE {
+    for manners in InputEncoding::WHOLE {
         let tables = TestTables::one(&columns, vec![bounds.to_vec()], manners);
         for setup in SETUPS {
             let generators: [(_, &[&str], &[&str]); 1] = [(kind, &names, &["value"])];
@@ -161,7 +161,7 @@ fn a_null_bound_makes_no_rows() {
         let mut bounds = [1, 5, 1].map(Value::BigInt);
         bounds[at] = Value::Null;
         let columns = ["start", "end", "step"].map(|it| (it, Type::BigInt));
-        let tables = TestTables::one(&columns, vec![bounds.to_vec()], Manners::WHOLE[0]);
+        let tables = TestTables::one(&columns, vec![bounds.to_vec()], InputEncoding::WHOLE[0]);
         let generators: [(_, &[&str], &[&str]); 1] =
             [(Range, &["start", "end", "step"], &["value"])];
         let plan = tables.scan("t").unnest(&["start"], &generators, None, false);

@@ -1,5 +1,7 @@
 use super::super::lookup::tree::MaxTree;
-use crate::test_kit::{Manners, SETUPS, TestTables, config, drain, registry, run, run_limited};
+use crate::test_kit::{
+    InputEncoding, SETUPS, TestTables, config, drain, registry, run, run_limited,
+};
 use std::sync::Arc;
 use volley_exec::{Executor, Task};
 use volley_plan::{Comparison, JoinKind, PlanBuilder, PlanNode};
@@ -59,7 +61,7 @@ fn rows(count: usize, seed: u64) -> RowValues {
     (0..count).map(row).collect()
 }
 
-fn tables(left: usize, right: usize, manners: Manners) -> TestTables {
+fn tables(left: usize, right: usize, manners: InputEncoding) -> TestTables {
     let left_columns = [("a", Type::BigInt), ("b", Type::Double), ("c", Type::Varchar)];
     let right_columns = [("x", Type::BigInt), ("y", Type::Double), ("z", Type::Varchar)];
     TestTables::default().with("l", &left_columns, rows(left, 1), manners).with(
@@ -81,7 +83,8 @@ fn looked_up(plan: PlanBuilder, tables: &TestTables) -> u64 {
 fn ranges_find_what_nested_loops_find() {
     for (left, right) in [(0, 30), (30, 0), (40, 17), (25, 90)] {
         for (number, kind) in KINDS.into_iter().enumerate() {
-            let tables = tables(left, right, Manners::WHOLE[number % Manners::WHOLE.len()]);
+            let tables =
+                tables(left, right, InputEncoding::WHOLE[number % InputEncoding::WHOLE.len()]);
             for (at, first) in COMPARISONS.into_iter().enumerate() {
                 let second = COMPARISONS[(at + number) % 4];
                 for ranges in [
@@ -123,7 +126,7 @@ fn asof_joins_find_the_nearest_row() {
     let right: Vec<(i64, i64)> = (0..40).map(|it| (it % 3, it * 11 % 43)).collect();
     let pair = |it: &(i64, i64)| vec![Value::BigInt(it.0), Value::BigInt(it.1)];
     for (number, comparison) in COMPARISONS.into_iter().enumerate() {
-        let manners = Manners::WHOLE[number];
+        let manners = InputEncoding::WHOLE[number];
         let tables = TestTables::default()
             .with(
                 "l",
@@ -187,7 +190,7 @@ fn the_tree_finds_the_next_large_number() {
 }
 
 /// Keys of few values, and numbers of which none comes twice but null.
-fn nearest_tables(left: usize, right: usize, text: &str, manners: Manners) -> TestTables {
+fn nearest_tables(left: usize, right: usize, text: &str, manners: InputEncoding) -> TestTables {
     let mut random = Random(3);
     let mut rows = |count: usize, step: usize| -> RowValues {
         let row = |it: usize| {
@@ -217,7 +220,7 @@ fn nearest_tables(left: usize, right: usize, text: &str, manners: Manners) -> Te
 fn asof_joins_on_disk_find_what_those_in_memory_find() {
     for (number, kind) in KINDS.into_iter().enumerate() {
         for (at, comparison) in COMPARISONS.into_iter().enumerate() {
-            let manners = Manners::WHOLE[(number + at) % Manners::WHOLE.len()];
+            let manners = InputEncoding::WHOLE[(number + at) % InputEncoding::WHOLE.len()];
             let tables = nearest_tables(90, 70, "key ", manners);
             for (keys, nulls_equal) in
                 [(&[][..], false), (&[("k", "j")][..], false), (&[("k", "j")][..], true)]
@@ -246,7 +249,7 @@ fn with_equal_nulls(plan: PlanBuilder, nulls_equal: bool) -> PlanBuilder {
 #[test]
 fn asof_joins_of_large_tables_spill() {
     let text = "a key that takes some room, größer als klein, ";
-    let tables = nearest_tables(40_000, 90_000, text, Manners::Flat);
+    let tables = nearest_tables(40_000, 90_000, text, InputEncoding::Flat);
     for keys in [&[][..], &[("k", "j")][..]] {
         for kind in [JoinKind::Left, JoinKind::Full] {
             let range = ("t", Comparison::GreaterOrEqual, "u");
