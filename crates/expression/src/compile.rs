@@ -15,7 +15,7 @@ mod fold;
 mod lambda;
 
 use crate::{
-    Expr, ExprKind, Place, SpecialForm,
+    Expr, ExprKind, SourceSpan, SpecialForm,
     marks::{Mark, hit},
     node::{CompiledLambda, Kind, Node, NodeId},
 };
@@ -38,7 +38,7 @@ pub(crate) struct Compiler<'r> {
     /// Deterministic nodes by what they are.
     known: HashMap<String, NodeId>,
     /// The position of the expression whose node is being made.
-    place: Place,
+    place: SourceSpan,
 }
 
 /// What is left to do.
@@ -55,7 +55,7 @@ impl<'r> Compiler<'r> {
             query,
             nodes: Vec::new(),
             known: HashMap::new(),
-            place: Place::default(),
+            place: SourceSpan::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The expression tree: plain data, typed, with columns by position.
 
-use crate::Place;
+use crate::SourceSpan;
 use std::fmt;
 use volley_error::Span;
 use volley_function::{ArgumentType, Package};
@@ -14,7 +14,7 @@ pub struct Expr {
     /// The type of its values.
     pub data_type: Type,
     /// Its position in the SQL text: what errors of its rows point at.
-    pub place: Place,
+    pub place: SourceSpan,
 }
 
 /// The kinds of expressions.
@@ -119,12 +119,12 @@ impl ExprKind {
 impl Expr {
     /// An expression without a place in the text.
     pub fn new(kind: ExprKind, data_type: Type) -> Expr {
-        Expr { kind, data_type, place: Place::default() }
+        Expr { kind, data_type, place: SourceSpan::default() }
     }
 
     /// The expression with a place in the text.
     pub fn at(self, span: Option<Span>) -> Expr {
-        Expr { place: Place::of(span), ..self }
+        Expr { place: SourceSpan::of(span), ..self }
     }
 
     /// Input column `index`.

@@ -2,7 +2,7 @@
 //!
 //! Read [`Expr`] first, then [`ExprSet`]. This crate does not know operators.
 
-mod place;
+mod source_span;
 mod expr;
 mod check;
 mod expr_set;
@@ -19,4 +19,4 @@ pub mod save;
 
 pub use expr::{Expr, ExprKind, Parameter, SpecialForm};
 pub use expr_set::{Evaluation, ExprSet};
-pub use place::Place;
+pub use source_span::SourceSpan;

@@ -1,6 +1,6 @@
 //! Compiled expressions: nodes of a graph in which equal subexpressions are one node.
 
-use crate::{Place, in_set::InSet};
+use crate::{SourceSpan, in_set::InSet};
 use std::{ops::Range, sync::Arc};
 use volley_error::Error;
 use volley_function::{BlockFunction, HigherOrderFunction, ScalarFunction, ScalarTraits};
@@ -15,7 +15,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) data_type: Type,
     /// What errors of its rows point at.
-    pub(crate) place: Place,
+    pub(crate) place: SourceSpan,
     /// The input columns it depends on, ascending.
     pub(crate) columns: Arc<[usize]>,
     /// Equal columns give equal results.

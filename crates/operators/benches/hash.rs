@@ -140,7 +140,7 @@ fn aggregation(
             merges: false,
             filter: None,
             order_by: vec![],
-            place: volley_expression::Place::default(),
+            place: volley_expression::SourceSpan::default(),
         };
         last.push(Aggregate { args: vec![keys.len() + index], ..aggregate.clone() });
         partial.push(aggregate);

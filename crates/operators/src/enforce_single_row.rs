@@ -8,7 +8,7 @@ pub(crate) use lower::lower;
 
 use volley_error::{Error, Result};
 use volley_exec::Transform;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_types::Type;
 use volley_vector::{Batch, Vector};
 
@@ -16,7 +16,7 @@ use volley_vector::{Batch, Vector};
 /// are more.
 pub struct EnforceSingleRow {
     types: Vec<Type>,
-    place: Place,
+    place: SourceSpan,
     row: Option<Batch>,
     /// At the end of input.
     result: Option<Batch>,
@@ -24,7 +24,7 @@ pub struct EnforceSingleRow {
 
 impl EnforceSingleRow {
     /// `types`: the input's columns; `place`: where the subquery stands.
-    pub fn new(types: Vec<Type>, place: Place) -> EnforceSingleRow {
+    pub fn new(types: Vec<Type>, place: SourceSpan) -> EnforceSingleRow {
         EnforceSingleRow { types, place, row: None, result: None }
     }
 }

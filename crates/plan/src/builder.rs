@@ -20,7 +20,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::{Expr, Place};
+use volley_expression::{Expr, SourceSpan};
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type, Value};
 
@@ -299,7 +299,7 @@ impl PlanBuilder {
     /// Fails on a second row, and makes a row of nulls of no row.
     pub fn enforce_single_row(self) -> PlanBuilder {
         self.wrap(|input, _| {
-            let place = Place::default();
+            let place = SourceSpan::default();
             Ok(PlanNode::EnforceSingleRow(EnforceSingleRowNode {
                 node_id: PlanNodeId::UNASSIGNED,
                 input,

@@ -3,7 +3,7 @@
 use super::{buffered_rows::BufferedRows, grouping::GroupRanges};
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::{AggregateFunction, AggregateKind, AggregateState, BoundAggregate};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_plan::{AggregateStep, SortKey};
@@ -32,7 +32,7 @@ pub(super) struct AccumulatorSpec {
     /// The types of the columns to order by.
     pub order_types: Vec<Type>,
     /// What errors point at.
-    pub place: Place,
+    pub place: SourceSpan,
     /// Where the table of distinct arguments works in another way.
     pub sizes: StateSizes,
 }

@@ -184,7 +184,7 @@ pub(super) fn aggregate(
         filter: None,
         order_by: Vec::new(),
         order_types: Vec::new(),
-        place: volley_expression::Place::default(),
+        place: volley_expression::SourceSpan::default(),
         sizes: StateSizes::SMALL,
     }
 }

@@ -1,7 +1,7 @@
 //! What all drivers of a window node know.
 
 use volley_error::Result;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::{BoundAggregate, BoundWindow, Registry};
 use volley_plan::{Frame, FrameBound, FrameOffset, SortKey, WindowCall, WindowLimit, WindowNode};
 use volley_types::{Type, Value};
@@ -42,7 +42,7 @@ pub(super) struct CallSpec {
     pub level: usize,
     pub frame: Frame,
     /// What errors point at.
-    pub place: Place,
+    pub place: SourceSpan,
 }
 
 /// What is called.

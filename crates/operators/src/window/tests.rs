@@ -293,7 +293,7 @@ fn node(random: &mut Random, types: &[Type], descending: bool) -> WindowNode {
             ignore_nulls: false,
             order_keys: order_by.len(),
             frame: Frame::up_to_peers(),
-            place: volley_expression::Place::default(),
+            place: volley_expression::SourceSpan::default(),
         });
         WindowLimit { call: calls.len() - 1, rows: random.below(5) as u64 }
     });
@@ -372,7 +372,7 @@ fn call(random: &mut Random, types: &[Type], order_keys: usize) -> WindowCall {
         ignore_nulls: takes_nulls && random.below(2) == 0,
         order_keys,
         frame: frame(random, order_keys),
-        place: volley_expression::Place::default(),
+        place: volley_expression::SourceSpan::default(),
     }
 }
 

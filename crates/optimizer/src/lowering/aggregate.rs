@@ -7,7 +7,7 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, collect_used};
 use std::sync::Arc;
 use volley_error::Result;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::AggregateKind;
 use volley_logical::{AggregateCall, CallStep, Column, Plan};
 use volley_plan::{
@@ -269,6 +269,6 @@ pub(super) fn lower_call(call: &AggregateCall, computed: &mut Computed) -> Resul
         merges: matches!(call.step, CallStep::Final(_) | CallStep::Merge(_)),
         filter,
         order_by: lower_sort_keys(&call.order_by, computed)?,
-        place: Place::of(call.span),
+        place: SourceSpan::of(call.span),
     })
 }

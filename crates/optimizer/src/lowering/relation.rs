@@ -5,7 +5,7 @@ use super::{Lowered, Lowering, not_this_node, schema_of};
 use crate::expr::{ColumnSet, as_column, collect_used};
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Result, Span};
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_logical::{Column, ColumnId, Expr, ExprKind, Plan, SampleMethod};
 use volley_plan::{
     EnforceSingleRowNode, FilterNode, PlanNode, PlanNodeId, ProjectNode, SampleNode, SortKey,
@@ -183,7 +183,7 @@ impl Lowering<'_> {
         let node = EnforceSingleRowNode {
             node_id: PlanNodeId::UNASSIGNED,
             input: input.node,
-            place: Place::of(span),
+            place: SourceSpan::of(span),
         };
         let node = PlanNode::EnforceSingleRow(node);
         Ok(Lowered::same_columns(node, input.columns))

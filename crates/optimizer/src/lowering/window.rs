@@ -9,7 +9,7 @@ use crate::expr::{ColumnSet, as_constant, collect_used, same_expr};
 use crate::rules::shared_sort;
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_logical::{Column, Expr, Plan, WindowCall as LogicalCall};
 use volley_plan::{
     ExchangeKind, LocalExchangeNode, PlanNode, PlanNodeId, SortKey, WindowCall, WindowLimit,
@@ -160,6 +160,6 @@ fn lower_call(call: &LogicalCall, computed: &mut Computed) -> Result<WindowCall>
         ignore_nulls: call.ignore_nulls,
         order_keys: call.order_keys,
         frame: call.frame.try_map(|it| computed.position(it))?,
-        place: Place::of(call.span),
+        place: SourceSpan::of(call.span),
     })
 }

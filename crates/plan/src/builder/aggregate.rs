@@ -6,7 +6,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::Result;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type};
 
@@ -126,7 +126,7 @@ fn aggregation(
             merges: false,
             filter: None,
             order_by: Vec::new(),
-            place: Place::default(),
+            place: SourceSpan::default(),
         });
     }
     let (aggregates, schema) = (resolved, Schema::new(fields));

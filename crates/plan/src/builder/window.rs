@@ -3,7 +3,7 @@
 use super::{Columns, PlanBuilder, sort_keys};
 use crate::{Frame, PlanNode, PlanNodeId, WindowCall, WindowNode};
 use volley_error::Result;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::Registry;
 use volley_types::{Field, Type};
 
@@ -55,7 +55,7 @@ impl PlanBuilder {
                     ignore_nulls: false,
                     order_keys: order_by.len(),
                     frame: frame.clone(),
-                    place: Place::default(),
+                    place: SourceSpan::default(),
                 });
             }
             Ok(PlanNode::Window(WindowNode {

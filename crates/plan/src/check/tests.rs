@@ -5,7 +5,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{ErrorKind, Result};
-use volley_expression::{Expr, Place};
+use volley_expression::{Expr, SourceSpan};
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type, Value, custom::HyperLogLog};
 
@@ -115,7 +115,7 @@ fn functions_are_known() {
         merges: false,
         filter: None,
         order_by: Vec::new(),
-        place: Place::default(),
+        place: SourceSpan::default(),
     };
     let plan = PlanNode::Aggregation(AggregationNode {
         node_id: PlanNodeId::UNASSIGNED,

@@ -2,7 +2,7 @@
 
 use crate::{PlanNode, PlanNodeId, SortKey};
 use std::sync::Arc;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_types::{Schema, Type};
 
 /// Which part of an aggregation a node does.
@@ -55,7 +55,7 @@ pub struct Aggregate {
     /// The order in which rows are added within a group, by input columns. Only in step Single.
     pub order_by: Vec<SortKey>,
     /// The position of the call.
-    pub place: Place,
+    pub place: SourceSpan,
 }
 
 /// Groups by key columns and aggregates. Without keys there is one group. A finishing step returns

@@ -2,7 +2,7 @@
 
 use crate::{PlanNode, PlanNodeId};
 use std::sync::Arc;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 
 /// Passes the only row; a row of nulls when there is none; an error when there are more.
 #[derive(Clone, Debug)]
@@ -12,5 +12,5 @@ pub struct EnforceSingleRowNode {
     /// Where rows come from.
     pub input: Arc<PlanNode>,
     /// The position of the subquery in the text.
-    pub place: Place,
+    pub place: SourceSpan,
 }

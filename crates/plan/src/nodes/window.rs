@@ -2,7 +2,7 @@
 
 use crate::{PlanNode, PlanNodeId, SortKey};
 use std::sync::Arc;
-use volley_expression::Place;
+use volley_expression::SourceSpan;
 use volley_function::Exclusion;
 use volley_types::{Schema, Type};
 
@@ -59,7 +59,7 @@ pub struct WindowCall {
     /// Which rows of the partition the call sees.
     pub frame: Frame,
     /// The position of the call.
-    pub place: Place,
+    pub place: SourceSpan,
 }
 
 /// The rows of its partition that a row's call sees. `C` identifies a column.

@@ -3,7 +3,7 @@
 use crate::{AppliedFilter, CustomNodes, DynamicFilterId, MadeFilter, PlanNode, PlanNodeId};
 use std::{collections::HashMap, sync::Arc};
 use volley_error::{Error, Result};
-use volley_expression::{Expr, Place, save};
+use volley_expression::{Expr, SourceSpan, save};
 use volley_function::Registry;
 use volley_types::{Field, Schema, Type};
 use volley_vector::save::{Reader, Writer, corruption};
@@ -288,13 +288,13 @@ impl Codec for Expr {
 }
 
 /// Places are of the SQL text, which does not go along.
-impl Codec for Place {
+impl Codec for SourceSpan {
     fn write(&self, _to: &mut PlanWriter) -> Result<()> {
         Ok(())
     }
 
-    fn read(_from: &mut PlanReader<'_>) -> Result<Place> {
-        Ok(Place::default())
+    fn read(_from: &mut PlanReader<'_>) -> Result<SourceSpan> {
+        Ok(SourceSpan::default())
     }
 }
 

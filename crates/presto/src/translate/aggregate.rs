@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::{Expr, Place};
+use volley_expression::{Expr, SourceSpan};
 use volley_function::BoundAggregate;
 use volley_plan::{
     Aggregate, AggregateStep, AggregationNode, ExchangeKind, LocalExchangeNode, PlanNode,
@@ -179,7 +179,7 @@ impl Translator<'_> {
             merges: false,
             filter,
             order_by,
-            place: Place::default(),
+            place: SourceSpan::default(),
         });
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::{
     plan_json::{Variable, variable_name},
 };
 use volley_error::{Error, Result};
-use volley_expression::{Expr, ExprKind, Parameter, Place, SpecialForm};
+use volley_expression::{Expr, ExprKind, Parameter, SourceSpan, SpecialForm};
 use volley_plan::Aggregate;
 use volley_types::{Type, Value};
 
@@ -101,7 +101,7 @@ impl Translator<'_> {
             merges: false,
             filter,
             order_by: Vec::new(),
-            place: Place::default(),
+            place: SourceSpan::default(),
         });
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Translator<'_> {
             merges: false,
             filter: None,
             order_by: Vec::new(),
-            place: Place::default(),
+            place: SourceSpan::default(),
         });
         Ok(index)
     }

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::{Expr, ExprKind, Parameter, Place};
+use volley_expression::{Expr, ExprKind, Parameter, SourceSpan};
 use volley_plan::{
     AggregateStep, AggregationNode, EnforceSingleRowNode, FilterNode, LimitNode, OrderByNode,
     PlanNode, PlanNodeId, TopNNode, UniqueIdNode,
@@ -153,7 +153,7 @@ impl Translator<'_> {
     pub(super) fn enforce_single_row(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
         Ok(source.wrap(|input| {
-            let place = Place::default();
+            let place = SourceSpan::default();
             PlanNode::EnforceSingleRow(EnforceSingleRowNode { node_id: NODE_ID, input, place })
         }))
     }

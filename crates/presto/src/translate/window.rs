@@ -14,7 +14,7 @@ use crate::{
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
-use volley_expression::{Expr, Place};
+use volley_expression::{Expr, SourceSpan};
 use volley_function::Exclusion;
 use volley_plan::{
     Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, PlanNodeId, SortKey, WindowCall,
@@ -98,7 +98,7 @@ impl Translator<'_> {
             ignore_nulls: function.read::<Option<bool>>("ignoreNulls")?.unwrap_or(false),
             order_keys: window.order_by.len(),
             frame: window.frame(computed, &frame, &frame_object)?,
-            place: Place::default(),
+            place: SourceSpan::default(),
         };
         Ok((call, result))
     }
@@ -169,7 +169,7 @@ impl Translator<'_> {
             ignore_nulls: false,
             order_keys: window.order_by.len(),
             frame: Frame::up_to_peers(),
-            place: Place::default(),
+            place: SourceSpan::default(),
         });
         window.results.push((variable, bound.result, Type::BigInt));
         window.limit = limit.map(|rows| WindowLimit { call: 0, rows });

@@ -196,7 +196,7 @@ impl Call<'_> {
             merges: false,
             filter: None,
             order_by: Vec::new(),
-            place: volley_expression::Place::default(),
+            place: volley_expression::SourceSpan::default(),
         };
         let (aggregates, schema) = (vec![aggregate], Schema::new(fields));
         Arc::new(PlanNode::Aggregation(AggregationNode {

@@ -30,7 +30,7 @@ pub(super) fn node(
         ignore_nulls: false,
         order_keys: 1,
         frame,
-        place: volley_expression::Place::default(),
+        place: volley_expression::SourceSpan::default(),
     };
     change(&mut call);
     let field = |(index, it): (usize, &Type)| Field::new(format!("c{index}"), it.clone());

@@ -13,7 +13,7 @@ fn row_number() -> WindowCall {
         ignore_nulls: false,
         order_keys: 0,
         frame: Frame::up_to_peers(),
-        place: volley_expression::Place::default(),
+        place: volley_expression::SourceSpan::default(),
     }
 }
 

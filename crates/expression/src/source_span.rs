@@ -6,12 +6,12 @@ use volley_error::{Blame, Error, ErrorKind, Span};
 /// A place in the SQL text, or none. It is of no account when expressions, calls and plans are
 /// compared or told apart by their text: all places are equal, and print alike.
 #[derive(Clone, Copy, Default)]
-pub struct Place(Option<Span>);
+pub struct SourceSpan(Option<Span>);
 
-impl Place {
+impl SourceSpan {
     /// The place of a span.
-    pub fn of(span: Option<Span>) -> Place {
-        Place(span)
+    pub fn of(span: Option<Span>) -> SourceSpan {
+        SourceSpan(span)
     }
 
     /// The span, if there is one.
@@ -26,15 +26,15 @@ impl Place {
     }
 }
 
-impl PartialEq for Place {
-    fn eq(&self, _: &Place) -> bool {
+impl PartialEq for SourceSpan {
+    fn eq(&self, _: &SourceSpan) -> bool {
         true
     }
 }
 
-impl Eq for Place {}
+impl Eq for SourceSpan {}
 
-impl fmt::Debug for Place {
+impl fmt::Debug for SourceSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("_")
     }
