@@ -2,7 +2,7 @@
 
 use super::{
     STEP_ROWS,
-    places::{PlaceCursor, Places},
+    boundaries::{Boundaries, BoundaryCursor},
     run::Run,
     spec::CallSpec,
 };
@@ -38,7 +38,7 @@ pub(super) struct FindingActive {
 struct FindingDistinct {
     args: Vec<Vector>,
     seen: GroupTable,
-    cursor: PlaceCursor,
+    cursor: BoundaryCursor,
     /// Where frames grow, only first occurrences count. Otherwise all rows do, and these are the
     /// last rows of all groups, by their address.
     last: Option<HashMap<u64, u32>>,
@@ -90,7 +90,7 @@ impl FindingActive {
     pub(super) fn new(
         call: &CallSpec,
         run: &Run,
-        places: &Places,
+        places: &Boundaries,
         pool: &Pool,
     ) -> Result<FindingActive> {
         let distinct = match call.distinct {
@@ -102,7 +102,7 @@ impl FindingActive {
                     pool,
                 ),
                 args: run.columns(&call.args)?,
-                cursor: PlaceCursor::new(places),
+                cursor: BoundaryCursor::new(places),
                 last: (!call.frames_grow()).then(HashMap::new),
                 earlier: Vec::new(),
             }),
@@ -118,7 +118,7 @@ impl FindingActive {
     }
 
     /// Goes on with some rows; true at the end.
-    pub(super) fn step(&mut self, places: &Places) -> Result<bool> {
+    pub(super) fn step(&mut self, places: &Boundaries) -> Result<bool> {
         if self.filter.is_none() && self.distinct.is_none() {
             return Ok(true);
         }
@@ -155,7 +155,7 @@ impl FindingDistinct {
     }
 
     /// Takes the `rows` that count from row `start` on; answers those that still do.
-    fn step(&mut self, places: &Places, start: usize, rows: Rows) -> Result<Rows> {
+    fn step(&mut self, places: &Boundaries, start: usize, rows: Rows) -> Result<Rows> {
         let len = rows.len();
         let places = places.batch(&mut self.cursor, start, len);
         let partitions: Vec<i64> =

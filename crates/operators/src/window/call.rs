@@ -4,13 +4,13 @@ use super::{
     STEP_ROWS,
     active::{ActiveRows, FindingActive},
     argument_order::ArgumentOrder,
+    boundaries::{BatchBoundaries, Boundaries},
     frames::{DistinctFrames, Framing},
-    listed::Listed,
     ordered::Ordered,
-    pieces::Piece,
-    places::{BatchPlaces, Places},
+    per_frame::PerFrame,
     run::Run,
     running::{CarriedState, Running},
+    segments::Piece,
     spec::{CallFunction, CallSpec},
     tree::Tree,
 };
@@ -50,7 +50,7 @@ enum Answer {
     Ordered(Ordered),
     Running(Running),
     Tree(Tree),
-    Listed(Listed),
+    PerFrame(PerFrame),
     /// The same for all rows, which is known.
     Known(Vector),
 }
@@ -59,7 +59,7 @@ enum Answer {
 pub(super) struct CallInput<'a> {
     pub spec: &'a CallSpec,
     pub run: &'a Run,
-    pub places: &'a Places,
+    pub places: &'a Boundaries,
     /// Whether the first order key descends.
     pub descending: bool,
     /// What is known of the partition, when not all of its rows are there.
@@ -132,7 +132,7 @@ impl Call {
             Answer::Ordered(_) => Some("ordered frames"),
             Answer::Running(_) => Some("running frames"),
             Answer::Tree(_) => Some("tree frames"),
-            Answer::Listed(_) => Some("listed frames"),
+            Answer::PerFrame(_) => Some("listed frames"),
         }
     }
 
@@ -161,7 +161,7 @@ impl Call {
             Answer::Function(None)
             | Answer::Ordered(_)
             | Answer::Running(_)
-            | Answer::Listed(_)
+            | Answer::PerFrame(_)
             | Answer::Known(_) => Ok(true),
         }
     }
@@ -171,7 +171,7 @@ impl Call {
     pub(super) fn evaluate(
         &mut self,
         input: &CallInput<'_>,
-        batch: &BatchPlaces,
+        batch: &BatchBoundaries,
     ) -> Result<Option<(Vector, usize)>> {
         self.answer(input, batch).map_err(|it| input.spec.place.locate(it))
     }
@@ -179,7 +179,7 @@ impl Call {
     fn answer(
         &mut self,
         input: &CallInput<'_>,
-        batch: &BatchPlaces,
+        batch: &BatchBoundaries,
     ) -> Result<Option<(Vector, usize)>> {
         if let Answer::Function(valid) = &self.answer {
             return self.function(input, batch, valid.as_ref().map(|it| &it.0)).map(Some);
@@ -202,7 +202,7 @@ impl Call {
             _ if frames.parts.is_empty() => self.known.clone(),
             Answer::Running(running) => running.step(frames, active)?,
             Answer::Tree(tree) => tree.step(frames, active)?,
-            Answer::Listed(listed) => listed.step(frames, active)?,
+            Answer::PerFrame(listed) => listed.step(frames, active)?,
             Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => None,
         };
         let Some(mut results) = results else {
@@ -229,7 +229,7 @@ impl Call {
         match &mut self.answer {
             Answer::Running(running) => running.release(),
             Answer::Tree(tree) => tree.release(),
-            Answer::Listed(listed) => listed.release(),
+            Answer::PerFrame(listed) => listed.release(),
             Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => {}
         }
     }
@@ -242,13 +242,17 @@ impl Call {
         match &mut self.answer {
             Answer::Running(running) => running.skip_rest(),
             Answer::Tree(tree) => tree.skip_rest(),
-            Answer::Listed(listed) => listed.skip_rest(),
+            Answer::PerFrame(listed) => listed.skip_rest(),
             Answer::Function(_) | Answer::Ordered(_) | Answer::Known(_) => {}
         }
     }
 
     /// The frames of a batch; those that end after the piece are left out, if there are any.
-    fn distinct_frames(&self, input: &CallInput<'_>, batch: &BatchPlaces) -> Result<BatchFrames> {
+    fn distinct_frames(
+        &self,
+        input: &CallInput<'_>,
+        batch: &BatchBoundaries,
+    ) -> Result<BatchFrames> {
         let peers = &batch.levels[input.spec.level].peers;
         let ranges = framing(input).frames(batch)?;
         let mut frames = DistinctFrames::new(ranges, input.spec.frame.exclusion, batch, peers);
@@ -262,7 +266,7 @@ impl Call {
     fn function(
         &self,
         input: &CallInput<'_>,
-        batch: &BatchPlaces,
+        batch: &BatchBoundaries,
         valid: Option<&ValidRows>,
     ) -> Result<(Vector, usize)> {
         let bound = window_function(input)?;
@@ -321,6 +325,6 @@ fn aggregate(
                 None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)?),
             }
         }
-        _ => Answer::Listed(Listed::new(bound, args.to_vec(), rows, order, pool)),
+        _ => Answer::PerFrame(PerFrame::new(bound, args.to_vec(), rows, order, pool)),
     })
 }

@@ -1,7 +1,7 @@
 //! The frames of some adjacent rows.
 
 use super::{
-    places::{BatchPlaces, LevelPlaces, Places},
+    boundaries::{BatchBoundaries, Boundaries, LevelBoundaries},
     range::{Side, ValueSearch},
     run::Run,
     spec::CallSpec,
@@ -15,7 +15,7 @@ use volley_vector::{Decoded, Vector};
 pub(super) struct Framing<'a> {
     pub call: &'a CallSpec,
     pub run: &'a Run,
-    pub places: &'a Places,
+    pub places: &'a Boundaries,
     /// Whether the order key descends; for frames searched by value.
     pub descending: bool,
 }
@@ -34,7 +34,7 @@ pub(super) struct DistinctFrames {
 
 impl Framing<'_> {
     /// One frame per row, before the exclusion; never ends before it starts.
-    pub(super) fn frames(&self, batch: &BatchPlaces) -> Result<Ranges> {
+    pub(super) fn frames(&self, batch: &BatchBoundaries) -> Result<Ranges> {
         let starts = self.bound(batch, &self.call.frame.start, Side::Start)?;
         let mut ends = self.bound(batch, &self.call.frame.end, Side::End)?;
         for (start, end) in starts.iter().zip(&mut ends) {
@@ -43,7 +43,7 @@ impl Framing<'_> {
         Ok(Ranges { starts, ends })
     }
 
-    fn bound(&self, batch: &BatchPlaces, bound: &FrameBound, side: Side) -> Result<Vec<u32>> {
+    fn bound(&self, batch: &BatchBoundaries, bound: &FrameBound, side: Side) -> Result<Vec<u32>> {
         let peers = &batch.levels[self.call.level].peers;
         let rows = batch.rows.start as u32..batch.rows.end as u32;
         Ok(match (bound, self.call.frame.units, side) {
@@ -66,7 +66,7 @@ impl Framing<'_> {
 
     fn moved(
         &self,
-        batch: &BatchPlaces,
+        batch: &BatchBoundaries,
         offset: &FrameOffset,
         (units, side): (FrameUnits, Side),
         direction: Direction,
@@ -112,7 +112,7 @@ enum Offsets {
 }
 
 /// The offsets of the rows of a batch.
-fn column_offsets(run: &Run, column: usize, batch: &BatchPlaces) -> Result<Vec<u64>> {
+fn column_offsets(run: &Run, column: usize, batch: &BatchBoundaries) -> Result<Vec<u64>> {
     let column = Decoded::new(run.column(column)?)?;
     let values = column.values().native::<i64>().unwrap_or(&[]);
     let offset = |row: usize| {
@@ -129,7 +129,7 @@ fn column_offsets(run: &Run, column: usize, batch: &BatchPlaces) -> Result<Vec<u
 /// Bounds that are some rows away.
 #[inline(always)]
 fn by_rows(
-    batch: &BatchPlaces,
+    batch: &BatchBoundaries,
     (side, direction): (Side, Direction),
     count: impl Fn(usize) -> u64,
 ) -> Vec<u32> {
@@ -148,8 +148,8 @@ fn by_rows(
 /// Bounds that are some groups away.
 #[inline(always)]
 fn by_groups(
-    batch: &BatchPlaces,
-    (ends, level): (&[u32], &LevelPlaces),
+    batch: &BatchBoundaries,
+    (ends, level): (&[u32], &LevelBoundaries),
     (side, direction): (Side, Direction),
     count: impl Fn(usize) -> u64,
 ) -> Vec<u32> {
@@ -197,7 +197,7 @@ impl DistinctFrames {
     pub(super) fn new(
         frames: Ranges,
         exclusion: Exclusion,
-        batch: &BatchPlaces,
+        batch: &BatchBoundaries,
         peers: &Ranges,
     ) -> Self {
         let part = |index: usize| {

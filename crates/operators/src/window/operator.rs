@@ -2,13 +2,13 @@
 
 use super::{
     STEP_ROWS,
+    boundaries::{BatchBoundaries, Boundaries, BoundaryCursor},
     call::{Call, CallInput},
-    parts::{PartRows, Parts},
-    pieces::Piece,
-    places::{BatchPlaces, PlaceCursor, Places},
+    partition_batches::{Unit, Units, UnitsStep},
+    partitions::{PartRows, Parts},
     run::{Arranging, Run},
+    segments::Piece,
     spec::WindowSpec,
-    units::{Unit, Units, UnitsStep},
 };
 use std::{ops::Range, sync::Arc};
 use volley_error::{Error, Result};
@@ -80,7 +80,7 @@ enum Phase {
     Place {
         input: Batch,
         run: Run,
-        places: Places,
+        places: Boundaries,
     },
     /// Calls before `ready` can answer.
     Prepare {
@@ -95,9 +95,9 @@ enum Phase {
 struct Work {
     input: Batch,
     run: Run,
-    places: Places,
+    places: Boundaries,
     calls: Vec<Call>,
-    cursor: PlaceCursor,
+    cursor: BoundaryCursor,
     piece: Option<Piece>,
     /// The next row to answer for, and the end of these.
     position: usize,
@@ -107,7 +107,7 @@ struct Work {
 
 /// A batch that is being answered for.
 struct Pending {
-    places: BatchPlaces,
+    places: BatchBoundaries,
     /// The first row of the batch that was not emitted.
     next: usize,
     /// Per call.
@@ -168,7 +168,7 @@ impl WindowOperator {
             },
             Phase::Arrange { input, mut arranging } => match arranging.step(&input)? {
                 true => {
-                    let places = Places::new(self.rows, &self.spec, &self.cx.pool);
+                    let places = Boundaries::new(self.rows, &self.spec, &self.cx.pool);
                     Phase::Place { input, run: arranging.finish(), places }
                 }
                 false => Phase::Arrange { input, arranging },
@@ -389,7 +389,7 @@ impl WindowOperator {
         Ok(Phase::Arrange { input, arranging })
     }
 
-    fn start_calls(&mut self, input: Batch, run: Run, places: Places) -> Result<Phase> {
+    fn start_calls(&mut self, input: Batch, run: Run, places: Boundaries) -> Result<Phase> {
         self.sorter = None;
         let mut piece = self.piece.take();
         if let (Some(it), Some(units)) = (&mut piece, &mut self.units)
@@ -415,7 +415,7 @@ impl WindowOperator {
                 }
             });
         }
-        let cursor = PlaceCursor::new(&places);
+        let cursor = BoundaryCursor::new(&places);
         let rows = piece.as_ref().map_or(0..self.rows, |it| it.rows.clone());
         let (position, end, pending) = (rows.start, rows.end, None);
         let work = Work { input, run, places, calls, cursor, piece, position, end, pending };
@@ -566,7 +566,7 @@ fn not_a_rank() -> Error {
 
 fn call_input<'a>(
     spec: &'a WindowSpec,
-    (run, places, piece): (&'a Run, &'a Places, Option<&'a PartitionPiece>),
+    (run, places, piece): (&'a Run, &'a Boundaries, Option<&'a PartitionPiece>),
     index: usize,
 ) -> CallInput<'a> {
     let descending = spec.order_by.first().is_some_and(|it| it.descending);

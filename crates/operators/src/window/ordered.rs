@@ -16,7 +16,8 @@
 //! before, only the new rows are looked at.
 
 use super::{
-    STEP_ROWS, argument_order::ArgumentOrder, call::CallInput, frames::Framing, places::BatchPlaces,
+    STEP_ROWS, argument_order::ArgumentOrder, boundaries::BatchBoundaries, call::CallInput,
+    frames::Framing,
 };
 use volley_error::Result;
 use volley_function::{
@@ -89,7 +90,7 @@ impl Ordered {
         &mut self,
         input: &CallInput<'_>,
         (bound, args): (&BoundWindow, &[Vector]),
-        (framing, batch): (&Framing<'_>, &BatchPlaces),
+        (framing, batch): (&Framing<'_>, &BatchBoundaries),
     ) -> Result<Option<Vector>> {
         let frames = match self.frames.take() {
             Some(frames) => frames,

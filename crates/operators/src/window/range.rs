@@ -1,6 +1,6 @@
 //! Bounds of RANGE frames: where the order key reaches a value.
 
-use super::places::BatchPlaces;
+use super::boundaries::BatchBoundaries;
 use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_function::Ranges;
@@ -35,7 +35,7 @@ impl ValueSearch<'_> {
     /// # Errors
     ///
     /// A negative offset.
-    pub(super) fn positions(&self, batch: &BatchPlaces, peers: &Ranges) -> Result<Vec<u32>> {
+    pub(super) fn positions(&self, batch: &BatchBoundaries, peers: &Ranges) -> Result<Vec<u32>> {
         let search = Search { of: self, comparator: comparator(self.key, self.bound)? };
         let mut positions = Vec::with_capacity(batch.rows.len());
         let mut partition = (0, 0);

@@ -5,8 +5,8 @@ use super::{
     STEP_ROWS,
     active::ActiveRows,
     frames::DistinctFrames,
+    size_estimate::{SizeEstimate, answer_bytes},
     states::States,
-    weights::{RowWeights, answer_bytes},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -18,7 +18,7 @@ use volley_vector::{Rows, Vector};
 pub(super) struct Running {
     args: Vec<Vector>,
     /// What rows add to the state, where it holds bytes outside its row.
-    weights: Option<RowWeights>,
+    weights: Option<SizeEstimate>,
     state: States,
     /// The frame whose rows the state has.
     held: (u32, u32),
@@ -50,7 +50,7 @@ impl Running {
         }
         let mut running = Running {
             args: args.to_vec(),
-            weights: function.state().needs_drop.then(|| RowWeights::of_copies(args)),
+            weights: function.state().needs_drop.then(|| SizeEstimate::of_copies(args)),
             state: States::new(function, pool),
             held: (0, 0),
             results: States::new(function, pool),

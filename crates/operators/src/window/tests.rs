@@ -2,10 +2,10 @@
 
 mod memory;
 mod oracle;
-mod pieces;
+mod segments;
 mod row_number;
 
-use super::{operator::WindowOperator, pieces::PiecePlan, spec::WindowSpec};
+use super::{operator::WindowOperator, segments::PiecePlan, spec::WindowSpec};
 use crate::test_kit::{Harness, registry};
 use oracle::Oracle;
 use std::{collections::HashSet, sync::Arc};

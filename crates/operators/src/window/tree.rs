@@ -19,8 +19,8 @@ use super::{
     active::ActiveRows,
     frames::DistinctFrames,
     running::can_run,
+    size_estimate::{SizeEstimate, answer_bytes},
     states::States,
-    weights::{RowWeights, answer_bytes},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -68,7 +68,7 @@ pub(super) struct Tree {
 /// A guess of what states of frames will hold.
 struct Guess {
     /// What the rows of a level add to states; the input first.
-    weights: Vec<RowWeights>,
+    weights: Vec<SizeEstimate>,
     /// What an input row is taken to add to the state of each of its frames: what it adds when all
     /// of it is kept, and a factor of which states so far have shown that it is enough.
     row_bytes: f64,
@@ -188,7 +188,7 @@ impl Tree {
         self.built = 0;
         self.charge.add(&Batch::new(vec![level.clone()], level.len()))?;
         if let Some(guess) = &mut self.guess {
-            guess.weights.push(RowWeights::of_copies(std::slice::from_ref(&level)));
+            guess.weights.push(SizeEstimate::of_copies(std::slice::from_ref(&level)));
         }
         self.levels.push(level);
         Ok(())
@@ -348,7 +348,7 @@ impl Tree {
 
 impl Guess {
     fn new(args: &[Vector]) -> Guess {
-        let weights = RowWeights::of_copies(args);
+        let weights = SizeEstimate::of_copies(args);
         Guess { row_bytes: weights.mean() as f64, weights: vec![weights], factor: 1.0 }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     ID, SEPARATOR, TEXT, X, batches, feed,
-    pieces::{frame, node},
+    segments::{frame, node},
     types,
 };
 use crate::{

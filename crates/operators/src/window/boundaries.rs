@@ -10,7 +10,7 @@ use volley_types::{Native, match_integer};
 use volley_vector::{NullBuffer, Vector, comparator};
 
 /// The ends of all partitions and of groups of peers.
-pub(super) struct Places {
+pub(super) struct Boundaries {
     /// By [`WindowSpec::levels`]: one past the last row of each group, ascending. Level 0 are the
     /// partitions.
     levels: Vec<Vec<u32>>,
@@ -21,22 +21,22 @@ pub(super) struct Places {
 }
 
 /// Goes through the rows in order.
-pub(super) struct PlaceCursor {
+pub(super) struct BoundaryCursor {
     partition: usize,
     /// Per level: the group of the next row, and the first group of its partition.
     groups: Vec<(usize, usize)>,
 }
 
 /// The places of some adjacent rows.
-pub(super) struct BatchPlaces {
+pub(super) struct BatchBoundaries {
     pub rows: Range<usize>,
     pub partitions: Ranges,
     /// By [`WindowSpec::levels`].
-    pub levels: Vec<LevelPlaces>,
+    pub levels: Vec<LevelBoundaries>,
 }
 
 /// The groups of peers of some adjacent rows.
-pub(super) struct LevelPlaces {
+pub(super) struct LevelBoundaries {
     pub peers: Ranges,
     /// For each row: how many groups come before its own, in all rows.
     pub groups: Vec<u32>,
@@ -44,10 +44,10 @@ pub(super) struct LevelPlaces {
     pub groups_before: Vec<u32>,
 }
 
-impl Places {
-    pub(super) fn new(rows: usize, spec: &WindowSpec, pool: &Pool) -> Places {
+impl Boundaries {
+    pub(super) fn new(rows: usize, spec: &WindowSpec, pool: &Pool) -> Boundaries {
         let levels = vec![Vec::new(); spec.levels.len()];
-        Places { levels, rows, done: 0, charge: pool.reservation() }
+        Boundaries { levels, rows, done: 0, charge: pool.reservation() }
     }
 
     /// The number of partitions.
@@ -95,17 +95,17 @@ impl Places {
     }
 
     /// The places of one row.
-    pub(super) fn row(&self, row: usize) -> BatchPlaces {
-        self.batch(&mut PlaceCursor::new(self), row, 1)
+    pub(super) fn row(&self, row: usize) -> BatchBoundaries {
+        self.batch(&mut BoundaryCursor::new(self), row, 1)
     }
 
     /// The places of `count` rows from `start` on, which is not before the rows asked for last.
     pub(super) fn batch(
         &self,
-        cursor: &mut PlaceCursor,
+        cursor: &mut BoundaryCursor,
         start: usize,
         count: usize,
-    ) -> BatchPlaces {
+    ) -> BatchBoundaries {
         let rows = start..start + count;
         let mut partitions = Ranges::default();
         let mut first = cursor.partition;
@@ -113,7 +113,7 @@ impl Places {
         let level = |level: usize| {
             let ends = &self.levels[level];
             let (group, first_of_partition) = &mut cursor.groups[level];
-            let mut places = LevelPlaces {
+            let mut places = LevelBoundaries {
                 peers: Ranges::default(),
                 groups: Vec::with_capacity(count),
                 groups_before: Vec::with_capacity(count),
@@ -138,7 +138,7 @@ impl Places {
         };
         let levels = (0..self.levels.len()).map(level).collect();
         cursor.partition = first;
-        BatchPlaces { rows, partitions, levels }
+        BatchBoundaries { rows, partitions, levels }
     }
 }
 
@@ -147,10 +147,10 @@ fn partition_of(ends: &[u32], group: usize) -> u32 {
     if group == 0 { 0 } else { ends[group - 1] }
 }
 
-impl PlaceCursor {
+impl BoundaryCursor {
     /// Before the first row.
-    pub(super) fn new(places: &Places) -> PlaceCursor {
-        PlaceCursor { partition: 0, groups: vec![(0, 0); places.levels.len()] }
+    pub(super) fn new(places: &Boundaries) -> BoundaryCursor {
+        BoundaryCursor { partition: 0, groups: vec![(0, 0); places.levels.len()] }
     }
 }
 

@@ -3,10 +3,10 @@
 //! itself. A partition that is large comes in pieces, where calls allow that.
 
 use super::{
-    pieces::{Piece, PiecePlan, Pieces},
-    places::Places,
+    boundaries::Boundaries,
     run::Run,
     running::CarriedState,
+    segments::{Piece, PiecePlan, Pieces},
     spec::WindowSpec,
 };
 use crate::order_by::OrderBy;
@@ -322,7 +322,7 @@ impl Units {
     }
 
     /// Completes what is known of a piece; false when rows are missing after it.
-    pub(super) fn place(&mut self, piece: &mut Piece, run: (&Run, &Places)) -> Result<bool> {
+    pub(super) fn place(&mut self, piece: &mut Piece, run: (&Run, &Boundaries)) -> Result<bool> {
         self.pieces.as_mut().map_or(Ok(true), |it| it.place(&self.plan, piece, run))
     }
 
@@ -341,7 +341,7 @@ impl Units {
     pub(super) fn finish_piece(
         &mut self,
         piece: &Piece,
-        (rows, places): (&Batch, &Places),
+        (rows, places): (&Batch, &Boundaries),
         carried: Vec<Option<CarriedState>>,
     ) -> Result<()> {
         let Some(pieces) = &mut self.pieces else { return Ok(()) };

@@ -24,7 +24,7 @@ pub(super) fn answer_bytes(pool: &Pool) -> usize {
 
 /// About what copies of the rows of some columns take.
 #[derive(Clone)]
-pub(super) struct RowWeights {
+pub(super) struct SizeEstimate {
     /// Of each row.
     fixed: usize,
     /// Those whose texts are copied.
@@ -32,19 +32,19 @@ pub(super) struct RowWeights {
     rows: usize,
 }
 
-impl RowWeights {
+impl SizeEstimate {
     /// Of rows whose values go into a state.
-    pub(super) fn of_copies(columns: &[Vector]) -> RowWeights {
+    pub(super) fn of_copies(columns: &[Vector]) -> SizeEstimate {
         let rows = columns.first().map_or(0, Vector::len);
-        let mut weights = RowWeights { fixed: ENTRY_BYTES, texts: Vec::new(), rows };
+        let mut weights = SizeEstimate { fixed: ENTRY_BYTES, texts: Vec::new(), rows };
         columns.iter().for_each(|it| weights.add_column(it));
         weights
     }
 
     /// Of rows that are gathered: texts and elements are shared.
-    pub(super) fn of_gathered(columns: &[Vector]) -> RowWeights {
+    pub(super) fn of_gathered(columns: &[Vector]) -> SizeEstimate {
         let fixed = columns.iter().map(|it| row_bytes(it.data_type())).sum();
-        RowWeights { fixed, texts: Vec::new(), rows: columns.first().map_or(0, Vector::len) }
+        SizeEstimate { fixed, texts: Vec::new(), rows: columns.first().map_or(0, Vector::len) }
     }
 
     fn add_column(&mut self, column: &Vector) {
@@ -114,7 +114,7 @@ impl RowWeights {
         end
     }
 
-    /// As [`RowWeights::end_of`], of positions in a list of rows.
+    /// As [`SizeEstimate::end_of`], of positions in a list of rows.
     pub(super) fn end_of_listed(&self, rows: &[u32], start: usize, bytes: usize) -> usize {
         let mut sum = 0usize;
         for (position, row) in rows.iter().enumerate().skip(start) {
@@ -136,18 +136,18 @@ mod tests {
     fn texts_weigh_what_they_have_and_gathered_ones_nothing() {
         let texts = ["a", "four", "", "and ten more"].map(Value::text);
         let column = Vector::from_values(Type::Varchar, &texts);
-        let copies = RowWeights::of_copies(std::slice::from_ref(&column));
+        let copies = SizeEstimate::of_copies(std::slice::from_ref(&column));
         let fixed = ENTRY_BYTES + 16;
         assert_eq!([0, 1, 2, 3].map(|it| copies.of(it) - fixed), [1, 4, 0, 12]);
         assert_eq!(copies.of_range(1, 4), 3 * fixed + 16);
         assert_eq!(copies.mean(), fixed + 17 / 4);
-        assert_eq!(RowWeights::of_gathered(&[column]).of_range(0, 4), 4 * 16);
+        assert_eq!(SizeEstimate::of_gathered(&[column]).of_range(0, 4), 4 * 16);
     }
 
     #[test]
     fn rows_are_cut_by_their_bytes_and_one_is_always_there() {
         let column = Vector::native::<i64>(Type::BigInt, vec![7; 10], None);
-        let weights = RowWeights::of_gathered(&[column]);
+        let weights = SizeEstimate::of_gathered(&[column]);
         assert_eq!(weights.end_of(2, 10, 24), 5);
         assert_eq!(weights.end_of(2, 10, 0), 3);
         assert_eq!(weights.end_of(2, 10, 1000), 10);

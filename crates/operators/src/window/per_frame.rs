@@ -7,8 +7,8 @@ use super::{
     active::ActiveRows,
     argument_order::ArgumentOrder,
     frames::DistinctFrames,
+    size_estimate::{SizeEstimate, answer_bytes},
     states::States,
-    weights::{RowWeights, answer_bytes},
 };
 use std::sync::Arc;
 use volley_error::Result;
@@ -21,7 +21,7 @@ use volley_vector::{Batch, Rows, ScalarBuffer, Values, Vector};
 const LISTED_BYTES: usize = 2 * size_of::<u32>();
 
 /// Lists the rows of frames.
-pub(super) struct Listed {
+pub(super) struct PerFrame {
     function: Function,
     args: Batch,
     /// Whether rows whose first argument is null do not count.
@@ -29,7 +29,7 @@ pub(super) struct Listed {
     /// The order of the rows of a frame, where it is not theirs.
     order: Option<ArgumentOrder>,
     /// What rows add to the results.
-    weights: RowWeights,
+    weights: SizeEstimate,
     /// Results are returned when they take this number of bytes.
     bytes_max: usize,
     /// Results of frames of the batch that were not given yet.
@@ -57,7 +57,7 @@ struct List {
     bytes: usize,
 }
 
-impl Listed {
+impl PerFrame {
     /// `args`: of all rows, in order; `rows`: how many.
     pub(super) fn new(
         bound: &BoundAggregate,
@@ -65,7 +65,7 @@ impl Listed {
         rows: usize,
         order: Option<ArgumentOrder>,
         pool: &Pool,
-    ) -> Listed {
+    ) -> PerFrame {
         let function = match &bound.function {
             AggregateKind::Collecting(function) => Function::Collecting(Arc::clone(function)),
             AggregateKind::Folding(function) => Function::Folding(States::new(function, pool)),
@@ -74,11 +74,11 @@ impl Listed {
         // results share the texts.
         let copies = bound.order_sensitive && bound.result.physical() == PhysicalType::View;
         let weights = match &function {
-            Function::Collecting(_) if !copies => RowWeights::of_gathered(&args),
-            Function::Folding(states) if !states.have_outside() => RowWeights::of_gathered(&[]),
-            _ => RowWeights::of_copies(&args),
+            Function::Collecting(_) if !copies => SizeEstimate::of_gathered(&args),
+            Function::Folding(states) if !states.have_outside() => SizeEstimate::of_gathered(&[]),
+            _ => SizeEstimate::of_copies(&args),
         };
-        Listed {
+        PerFrame {
             function,
             args: Batch::new(args, rows),
             ignores_nulls: bound.ignores_nulls,
@@ -204,7 +204,7 @@ fn kept_bytes(results: &Vector, listed_bytes: usize) -> usize {
     match results.flat_values() {
         Some(Values::Array(_) | Values::FixedArray(_) | Values::Map(_)) => listed_bytes,
         _ => {
-            let weights = RowWeights::of_copies(std::slice::from_ref(results));
+            let weights = SizeEstimate::of_copies(std::slice::from_ref(results));
             weights.of_range(0, results.len() as u32)
         }
     }

@@ -26,7 +26,7 @@ mod plan;
 mod reach;
 mod scan;
 
-use super::{places::Places, run::Run, running::CarriedState, spec::WindowSpec};
+use super::{boundaries::Boundaries, run::Run, running::CarriedState, spec::WindowSpec};
 
 pub(super) use plan::PiecePlan;
 use reach::Reach;
@@ -239,7 +239,7 @@ impl Pieces {
         plan: &PiecePlan,
         piece: &Piece,
         rows: &Batch,
-        places: &Places,
+        places: &Boundaries,
     ) -> Result<()> {
         let last = places.row(piece.rows.end - 1);
         for (level, group) in self.groups.iter_mut().enumerate() {
@@ -273,7 +273,7 @@ impl Pieces {
         &mut self,
         plan: &PiecePlan,
         piece: &mut Piece,
-        (run, places): (&Run, &Places),
+        (run, places): (&Run, &Boundaries),
     ) -> Result<bool> {
         if plan.by_value().is_some() {
             let last = piece.rows.end - 1;

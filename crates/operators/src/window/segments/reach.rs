@@ -2,7 +2,7 @@
 //! groups of peers.
 
 use super::{
-    super::{frames::Framing, places::Places, run::Run, spec::WindowSpec},
+    super::{boundaries::Boundaries, frames::Framing, run::Run, spec::WindowSpec},
     plan::PiecePlan,
 };
 use volley_error::Result;
@@ -26,7 +26,7 @@ impl Reach {
     pub(super) fn of_row(
         row: usize,
         (spec, plan): (&WindowSpec, &PiecePlan),
-        (run, places): (&Run, &Places),
+        (run, places): (&Run, &Boundaries),
     ) -> Result<Reach> {
         let batch = places.row(row);
         let descending = spec.order_by.first().is_some_and(|it| it.descending);
