@@ -9,8 +9,9 @@
 //! Rows of aggregates that collect (array_agg) and of those with an ORDER BY of their own
 //! are kept as columns; at the end they are sorted by group, or added in their order (see `kept`).
 //!
-//! Where the groups of a last step outgrow the caches, rows wait by part: see `radix_partitions`; where they
-//! outgrow the memory, they are written to files by part: see `disk`.
+//! Where the groups of a last step outgrow the caches, rows wait in partitions: see
+//! `radix_partitions`; where they outgrow the memory, they are written to a file per partition: see
+//! `spilled_groups`.
 //!
 //! A partial aggregation hands its groups on early when they take too much memory, and stops
 //! grouping when the table does not reduce: then rows pass as groups of one row, made without

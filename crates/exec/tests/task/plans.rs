@@ -67,7 +67,7 @@ fn the_executor_survives_a_panic() {
     }
 }
 
-/// Checks that `stop`, and then a drop, end a task of a plan without an end in every setup and leave
+/// Checks that `stop`, and then a drop, end a task of an endless plan in every setup and leave
 /// nothing.
 #[track_caller]
 fn check_stop(plan: &PlanBuilder, tables: &TestTables, stop: impl Fn(&Task)) {

@@ -4,7 +4,7 @@ use super::{
     AggregationSpec,
     accumulator::AccumulatorSpec,
     operator::HashAggregation,
-    spread_tests,
+    radix_tests,
     tests::{collected, listing, sorted, spec, sum},
 };
 use crate::test_kit::{Harness, InputEncoding, SETUPS, TestTables, run_limited};
@@ -213,7 +213,7 @@ fn nothing_is_written_where_there_is_nothing() {
 fn groups_that_wait_in_parts_are_spilled() {
     let mut random = RandomColumns::new(7);
     let order: Vec<usize> = (0..40_000).map(|_| random.below(1 << 30) as usize).collect();
-    let batches = spread_tests::batches(order.len(), |row| order[row]);
+    let batches = radix_tests::batches(order.len(), |row| order[row]);
     let groups = || spec(AggregateStep::Single, &[Type::BigInt, Type::Varchar], vec![sum(2)]);
     let expected = {
         let cx = Harness::context(1024);

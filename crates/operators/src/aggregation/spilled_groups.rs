@@ -6,9 +6,9 @@
 //! open    a part after the other: its streams in their order, rows in the order of writing
 //! ```
 //!
-//! The first level splits as `radix_partitions` does, so that what is spread goes to the files as it is. A
-//! part that does not fit in memory either is written again, split by other bits of the hash: the
-//! next level.
+//! The first level splits as `radix_partitions` does, so that its partitions go to the files as they
+//! are. A part that does not fit in memory either is written again, split by other bits of the hash:
+//! the next level.
 
 use super::radix_partitions;
 use volley_error::Result;
@@ -114,9 +114,9 @@ impl SpilledGroups {
         self.streams[stream].write(batch)
     }
 
-    /// As [`SpilledGroups::write`] for the first stream, of a batch that is all in one part of what is
-    /// spread.
-    pub(super) fn write_spread(&mut self, part: usize, batch: Batch) -> Result<()> {
+    /// As [`SpilledGroups::write`] for the first stream, of a batch that is all in one of the
+    /// partitions in memory.
+    pub(super) fn write_partition(&mut self, part: usize, batch: Batch) -> Result<()> {
         if self.level > 0 {
             return self.write(0, &batch);
         }

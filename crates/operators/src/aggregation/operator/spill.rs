@@ -1,9 +1,9 @@
-//! Groups that do not fit in memory: see `disk`.
+//! Groups that do not fit in memory: see `spilled_groups`.
 //!
 //! ```text
 //! spill   groups with their intermediate results leave the table for the disk; rows that wait in
-//!         partitions (see `radix_partitions`) are grouped first, unless that has turned out to reduce
-//!         little: then they are spilled as groups of one row; later input starts new groups
+//!         partitions (`radix_partitions`) are grouped first, unless that has turned out to
+//!         reduce little: then they are spilled as groups of one row; later input starts new groups
 //! rows    that DISTINCT and aggregates that collect or order keep next to the groups are spilled
 //!         with their keys, one stream per aggregate, and are added again
 //! end     if something was spilled, so is the rest; then each partition is read, and its groups
@@ -156,11 +156,11 @@ impl HashAggregation {
         while let Some(waiting) = partitions.pop(part) {
             check_cancelled()?;
             match waiting {
-                Waiting::Groups(batch) => disk.write_spread(part, batch)?,
+                Waiting::Groups(batch) => disk.write_partition(part, batch)?,
                 Waiting::Rows(batch) => match if passes { self.lift(&batch)? } else { None } {
                     Some(results) => {
                         let columns = self.keys_of(&batch).into_iter().chain(results).collect();
-                        disk.write_spread(part, Batch::new(columns, batch.rows()))?;
+                        disk.write_partition(part, Batch::new(columns, batch.rows()))?;
                     }
                     None => {
                         self.collect_whole(batch)?;
@@ -169,7 +169,7 @@ impl HashAggregation {
                 },
             }
         }
-        self.transfer(&mut |batch| disk.write_spread(part, batch))
+        self.transfer(&mut |batch| disk.write_partition(part, batch))
     }
 
     /// Writes the rows that aggregates keep beside their groups.

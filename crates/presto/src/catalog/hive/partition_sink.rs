@@ -124,8 +124,8 @@ impl RowSink for PartitionedRows {
         self.files.values().map(|it| it.write_bytes(flat_bytes)).max().unwrap_or(0)
     }
 
-    fn give_back(&mut self) -> Result<()> {
-        self.files.values_mut().try_for_each(|it| it.give_back())
+    fn reclaim(&mut self) -> Result<()> {
+        self.files.values_mut().try_for_each(|it| it.reclaim())
     }
 }
 
