@@ -5,7 +5,8 @@ mod splits;
 use crate::{FileFormat, FileOptions, FileSinkFactory, FileTable};
 use std::{fs, sync::Arc, task::Waker};
 use volley_connector::{
-    Scan, ScanMetrics, ScanRequest, SinkFactory, Source, SourceStep, Split, SplitStep, Table,
+    FormatRegistry, Scan, ScanMetrics, ScanRequest, SinkFactory, Source, SourceStep, Split,
+    SplitStep, Table,
 };
 use volley_error::{ErrorKind, Result};
 use volley_expression::Expr;
@@ -215,7 +216,8 @@ fn write(path: &str, format: FileFormat, finish: bool) {
     let (columns, batch) = sample();
     let (sink, location) = (format.sink_name().to_owned(), path.to_owned());
     let target = WriteTarget { sink, location, options: Vec::new() };
-    let factory = FileSinkFactory { files: FileSystems::default() };
+    let factory =
+        FileSinkFactory { files: FileSystems::default(), formats: FormatRegistry::default() };
     let writer = factory.writer(&target, &columns).unwrap();
     let mut sink = writer.open().unwrap();
     sink.write(&batch).unwrap();
