@@ -60,7 +60,7 @@ def compare(volley, files, seed):
                 sys.exit(f"file {number} differs:\n{found}\n{table.schema}")
             written = pathlib.Path(folder) / "written.arrow"
             option = rng.choice(["none", "lz4", "zstd"])
-            query(volley, f"COPY (SELECT * FROM '{plain}') TO '{written}' (COMPRESSION {option})")
+            query(volley, f"COPY (SELECT * FROM '{plain}') TO '{written}' (FORMAT arrow, COMPRESSION {option})")
             copy = pathlib.Path(folder) / "copy.parquet"
             query(volley, f"COPY (SELECT * FROM '{plain}') TO '{copy}'")
             back = pa.ipc.open_file(written).read_all()

@@ -21,13 +21,16 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir().map_err(|it| Error::io("a temporary folder", it))?;
     let session = session(folder.path())?;
 
-    // The name of the file tells file system and format.
-    session.sql("COPY (SELECT i FROM range(3000000) r(i)) TO 'shelf://numbers.tally'")?;
+    // The name of a file that is read tells file system and format.
+    session.sql(
+        "COPY (SELECT i FROM range(3000000) r(i)) TO 'shelf://numbers.tally' (FORMAT tally)",
+    )?;
     check(&session, "SELECT count(*), max(n) FROM 'shelf://numbers.tally'", "3000000 | 2999999")?;
 
     // Globs, columns of folders' names, filters, views: all that tables of files have.
     for year in [2024, 2025] {
-        let copy = format!("COPY (SELECT {year} AS n) TO 'shelf://by/year={year}/a.tally'");
+        let copy =
+            format!("COPY (SELECT {year} AS n) TO 'shelf://by/year={year}/a.tally' (FORMAT tally)");
         session.sql(&copy)?;
     }
     check(&session, "SELECT sum(n) FROM 'shelf://by/*/*.tally' WHERE year = 2025", "2025")?;
@@ -103,7 +106,7 @@ mod tests {
             "not a tally: it does not begin with TALLY1",
         );
         refused(
-            "COPY (SELECT 'a') TO 'shelf://x.tally'",
+            "COPY (SELECT 'a') TO 'shelf://x.tally' (FORMAT tally)",
             ErrorKind::Unsupported,
             "a tally has one column of integers",
         );
