@@ -98,9 +98,6 @@ impl FileFormat {
             "json" | "ndjson" | "jsonl" => FileFormat::Json,
             other => {
                 let error = Error::unsupported(format!("unsupported file format: '{other}'"));
-                if other == "avro" {
-                    return Err(error.hint("build Volley with --features avro"));
-                }
                 let names = FileFormat::SINKS.iter().map(|it| it.0).chain(added.names());
                 let names: Vec<&str> = names.collect();
                 return Err(match nearest_name(other, names.iter().copied()) {
