@@ -57,7 +57,7 @@ pub(crate) fn set_added_pages(session: &Session, name: &str, value: &str) -> Opt
 
 /// What the fragments run with: `task` is what their tasks have in common.
 pub(crate) fn config(
-    plan: DistributedPlan,
+    plan: Arc<DistributedPlan>,
     task: TaskConfig,
     settings: &Settings,
     added: &PageFormats,
@@ -65,7 +65,7 @@ pub(crate) fn config(
     // All tasks of a fragment together have as many drivers as one task has.
     let drivers = task.drivers.div_ceil(settings.tasks.max(1));
     Ok(DistributedConfig {
-        plan: Arc::new(plan),
+        plan,
         task: TaskConfig { drivers, ..task },
         tasks: settings.tasks,
         encoding: match settings.exchange_pages {

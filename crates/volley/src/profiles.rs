@@ -12,8 +12,8 @@ use std::{
 use volley_error::{Error, Result};
 use volley_exec::{Stage, Task, TaskMonitor, TaskProgress};
 use volley_io::{AccessGate, FileSystems, wait};
-use volley_plan::{PlanNode, PlanNodeId};
-use volley_profile::QueryProfile;
+use volley_plan::{DistributedPlan, PlanNode, PlanNodeId};
+use volley_profile::{QueryProfile, RunProfile};
 use volley_schedule::DistributedQuery;
 
 /// What a session knows of its queries.
@@ -132,7 +132,8 @@ impl Session {
         self.profile_source(planned, settings)
     }
 
-    fn profile_source(&self, planned: WatchedPlan, settings: Settings) -> ProfileSource {
+    /// What makes the profile of a plan that is about to run.
+    pub(crate) fn profile_source(&self, planned: WatchedPlan, settings: Settings) -> ProfileSource {
         ProfileSource {
             plan: planned.plan,
             estimates: planned.estimates,
@@ -190,12 +191,16 @@ impl ProfileSource {
         query: &DistributedQuery,
         error: Option<&Error>,
     ) -> QueryProfile {
-        let mut profile = fragment_profile::profile_of_query(query);
-        profile.statement = self.statement.to_string();
-        profile.settings = self.shown_settings();
+        let mut profile = self.described(fragment_profile::profile_of_query(query));
         if let Some(run) = &mut profile.run {
             run.error = error.map(Error::to_string);
         }
+        profile
+    }
+
+    fn described(&self, mut profile: QueryProfile) -> QueryProfile {
+        profile.statement = self.statement.to_string();
+        profile.settings = self.shown_settings();
         profile
     }
 
@@ -220,6 +225,17 @@ impl ProfileSource {
         error: Option<&Error>,
     ) -> Result<()> {
         self.end_with(|it| it.query_profile(query, error))
+    }
+
+    /// As [`ProfileSource::end_query`], of a query that failed before all of its tasks had started:
+    /// nothing is known of what the others did.
+    pub(crate) fn end_unstarted(&mut self, plan: &DistributedPlan, error: &Error) -> Result<()> {
+        self.end_with(|it| {
+            let run = RunProfile { error: Some(error.to_string()), ..RunProfile::default() };
+            let mut profile = it.described(fragment_profile::profile_of_plan(plan));
+            profile.run = Some(run);
+            profile
+        })
     }
 
     fn end_with(&mut self, profile: impl FnOnce(&ProfileSource) -> QueryProfile) -> Result<()> {

@@ -30,10 +30,16 @@ impl Session {
         if self.tasks() > 1 {
             let plan = distribution::fragments(self, &planned.plan, &planned.tables)?;
             if plan.fragments.len() > 1 {
+                let plan = Arc::new(plan);
                 let query = match &self.platform {
-                    None => Some(self.start_distributed(&planned, plan, &settings)?),
-                    Some(platform) => self.start_on(&**platform, &planned, plan, &settings)?,
+                    None => self.start_distributed(&planned, &plan, &settings).map(Some),
+                    Some(platform) => self.start_on(&**platform, &planned, &plan, &settings),
                 };
+                let query = query.or_else(|error| {
+                    let watched = WatchedPlan::of(&mut planned);
+                    let mut source = self.profile_source(watched, settings.clone());
+                    source.end_unstarted(&plan, &error).and(Err(error))
+                })?;
                 if let Some(query) = query {
                     let watched = WatchedPlan::of(&mut planned);
                     let source = self.watch_query(&query, watched, settings);
@@ -51,15 +57,15 @@ impl Session {
     fn start_distributed(
         &self,
         planned: &Planned,
-        plan: DistributedPlan,
+        plan: &Arc<DistributedPlan>,
         settings: &Settings,
     ) -> Result<DistributedQuery> {
         let plan = match settings.saves_plans {
             true => {
                 let bytes = plan.to_bytes()?;
-                DistributedPlan::from_bytes(&bytes, &self.registry, &self.custom_nodes)?
+                Arc::new(DistributedPlan::from_bytes(&bytes, &self.registry, &self.custom_nodes)?)
             }
-            false => plan,
+            false => Arc::clone(plan),
         };
         let config = self.task_config(planned.clone(), TaskPorts::default())?;
         let executor = self.executor();
@@ -74,12 +80,12 @@ impl Session {
         &self,
         platform: &dyn Platform,
         planned: &Planned,
-        plan: DistributedPlan,
+        plan: &Arc<DistributedPlan>,
         settings: &Settings,
     ) -> Result<Option<DistributedQuery>> {
         let task = self.task_config(planned.clone(), TaskPorts::default())?;
         let config = DistributedConfig {
-            plan: Arc::new(plan),
+            plan: Arc::clone(plan),
             // A process has the drivers of one task.
             task: task.clone(),
             tasks: platform.processes(),
