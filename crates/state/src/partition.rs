@@ -12,10 +12,12 @@
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
 mod input;
+mod radix;
 #[cfg(test)]
 mod tests;
 
 pub use input::SpreadInput;
+pub use radix::{RadixFunction, RadixSort};
 
 use std::collections::HashSet;
 use volley_error::Result;
