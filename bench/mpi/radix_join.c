@@ -12,14 +12,15 @@
  *
  * Both sides have each key from 0 to TUPLES_PER_SIDE - 1 once, in an order of their own, so that
  * the result has TUPLES_PER_SIDE pairs; the sum of all payloads is checked. The ranks synchronize
- * between phases, and the time of a phase is that of the slowest rank. Rank 0 prints a line of JSON
- * per repetition.
+ * between phases. The time of a phase is that of the slowest rank; the processor time is that of all
+ * ranks, with what they wait in collective calls. Rank 0 prints a line of JSON per repetition.
  */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct {
     uint64_t key;
@@ -221,10 +222,23 @@ static uint64_t join(const Tuple *build, uint64_t build_count, const Tuple *prob
     return pairs;
 }
 
-static double phase_end(double begin, double *seconds) {
-    double own = MPI_Wtime() - begin;
-    MPI_Allreduce(&own, seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return MPI_Wtime();
+/* Seconds of a phase: of the slowest rank, and of all ranks' processors. */
+typedef struct {
+    double wall, cpu;
+} Seconds;
+
+static Seconds now_seconds(void) {
+    struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (Seconds){MPI_Wtime(), (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9};
+}
+
+static Seconds phase_end(Seconds begin, Seconds *seconds) {
+    Seconds end = now_seconds();
+    double wall = end.wall - begin.wall, cpu = end.cpu - begin.cpu;
+    MPI_Allreduce(&wall, &seconds->wall, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&cpu, &seconds->cpu, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return now_seconds();
 }
 
 static void run(uint64_t total, int repetition) {
@@ -232,9 +246,9 @@ static void run(uint64_t total, int repetition) {
     Tuple *sides[2];
     uint64_t counts[2];
     for (int side = 0; side < 2; side++) sides[side] = generate(total, steps[side], &counts[side]);
-    double seconds[PHASES];
+    Seconds seconds[PHASES];
     MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime(), now = begin;
+    Seconds now = now_seconds();
     Exchange exchanges[2];
     for (int side = 0; side < 2; side++) {
         uint64_t *histogram = allocate(sizeof(uint64_t) * (size_t)ranks);
@@ -259,7 +273,6 @@ static void run(uint64_t total, int repetition) {
                        parts[1] + starts[1][p], starts[1][p + 1] - starts[1][p], &scratch,
                        &scratch_len, &own[1]);
     phase_end(now, &seconds[3]);
-    double elapsed = MPI_Wtime() - begin;
     MPI_Allreduce(own, all, 2, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     /* Each key k is once in each side, with the payloads k + step. */
     uint64_t expected = (uint64_t)((unsigned __int128)total * (total - 1)) +
@@ -268,9 +281,15 @@ static void run(uint64_t total, int repetition) {
     if (rank == 0) {
         printf("{\"program\": \"c\", \"ranks\": %d, \"tuples\": %llu, \"repetition\": %d", ranks,
                (unsigned long long)total, repetition);
-        for (int phase = 0; phase < PHASES; phase++)
-            printf(", \"%s\": %.6f", PHASE_NAMES[phase], seconds[phase]);
-        printf(", \"seconds\": %.6f}\n", elapsed);
+        Seconds all_phases = {0, 0};
+        for (int phase = 0; phase < PHASES; phase++) {
+            const char *name = PHASE_NAMES[phase];
+            printf(", \"%s\": %.6f, \"%s_cpu\": %.6f", name, seconds[phase].wall, name,
+                   seconds[phase].cpu);
+            all_phases.wall += seconds[phase].wall;
+            all_phases.cpu += seconds[phase].cpu;
+        }
+        printf(", \"seconds\": %.6f, \"cpu\": %.6f}\n", all_phases.wall, all_phases.cpu);
         fflush(stdout);
     }
     free(scratch);

@@ -9,6 +9,13 @@ The program makes its tuples in memory; Volley reads them from Parquet files, so
 reads both tables is measured, too, and subtracted in `join_seconds`. Runs alternate; medians are reported,
 with the phases of the program (figure 9 of the Modularis paper, VLDB 2021). `join_ratio` is the figure of the goal.
 
+With `--join` the composed join over windows is measured instead, which makes its tuples in memory, too:
+
+    cargo build --release -p volley-platform-mpi --features mpi --example radix_join
+    bench/mpi/run.py --join target/release/examples/radix_join --tuples 16000000 --ranks 2
+
+It reports the phases of both as wall and processor time; `ratio` and `cpu_ratio` are the figures of the goal.
+
 Also measured: group by with few and many keys, and a sequence of three joins on one key with and without the rule
 `local_joins` (figures 10 and 11).
 """
@@ -103,6 +110,22 @@ def measure(options, program, ranks, folder):
     }
 
 
+def measure_composed(options, program, ranks):
+    """Medians of both programs, which run in turn, by phase."""
+    command = [options.join, str(options.tuples), "1", str(options.bits)]
+    runs = {"by_hand": [], "composed": []}
+    for _ in range(options.repetitions):
+        runs["by_hand"].append(json.loads(mpirun(ranks, [program, str(options.tuples), "1"])[0]))
+        runs["composed"].append(json.loads(mpirun(ranks, command)[0]))
+    names = [it for it in runs["by_hand"][0] if isinstance(runs["by_hand"][0][it], float)]
+    figures = {"ranks": ranks, "tuples": options.tuples, "bits": options.bits}
+    for form, found in runs.items():
+        figures[form] = {name: statistics.median(it[name] for it in found) for name in names}
+    figures["ratio"] = figures["composed"]["seconds"] / figures["by_hand"]["seconds"]
+    figures["cpu_ratio"] = figures["composed"]["cpu"] / figures["by_hand"]["cpu"]
+    return figures
+
+
 def others(options, ranks, folder):
     figures = {"ranks": ranks}
     names = list(GROUPS)
@@ -121,18 +144,30 @@ def others(options, ranks, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--volley", required=True, help="the command, built with --features mpi")
+    program = parser.add_mutually_exclusive_group(required=True)
+    program.add_argument("--volley", help="the command, built with --features mpi")
+    program.add_argument("--join", help="the example radix_join of platform-mpi")
+    parser.add_argument("--bits", type=int, default=10, help="bits of partitions of --join")
     parser.add_argument("--tuples", type=int, default=64_000_000, help="tuples per side")
     parser.add_argument("--ranks", default="2,4", help="numbers of processes, with commas between")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--others", action="store_true", help="also groups and join sequences")
     parser.add_argument("--json", help="writes the figures to this file")
     options = parser.parse_args()
-    options.volley = os.path.abspath(options.volley)
+    for name in ("volley", "join"):
+        path = getattr(options, name)
+        setattr(options, name, path and os.path.abspath(path))
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "radix_join")
         source = os.path.join(FOLDER, "radix_join.c")
         subprocess.run(["mpicc", "-O3", "-march=native", "-o", program, source], check=True)
+        if options.join:
+            figures = [measure_composed(options, program, int(it)) for it in options.ranks.split(",")]
+            print("\n".join(map(json.dumps, figures)), flush=True)
+            if options.json:
+                with open(options.json, "w") as file:
+                    json.dump(figures, file, indent=2)
+            return
         tables = os.path.join(folder, "tables")
         os.mkdir(tables)
         make_tables(options.volley, tables, options.tuples)

@@ -13,6 +13,7 @@
 
 mod cases;
 mod run;
+mod windows;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use crate::{TaskId, Transport};
 use std::{fmt, sync::Arc};
 
 pub use cases::CASES;
+pub use windows::windows;
 
 /// Tasks and what connects them.
 pub trait Fabric {

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! An *edge* is one exchange; a *lane* is what one consuming task reads of one producing task; a
-//! *page* is rows in transit, as a batch or as bytes. Read [`Transport`], [`OutputBuffer`] and
-//! [`PageSink`] first.
+//! *page* is rows in transit, as a batch or as bytes. Where all ranks take part, rows are written
+//! to a *window* at exact offsets instead ([`WindowWriter`]). Read [`Transport`], [`OutputBuffer`]
+//! and [`PageSink`] first.
 //!
 //! Invariants: readers pull, producers announce the sizes of waiting pages. A lane with a waiting
 //! reader never waits for lanes without one: the largest unread lane overflows to disk. One page,
@@ -31,6 +32,7 @@ mod in_process;
 mod frame;
 mod link;
 mod routed;
+mod window;
 pub mod conformance;
 pub mod simulation;
 
@@ -48,3 +50,4 @@ pub use transport::{
     Closed, ContentKind, Delivery, EdgeId, Lane, LaneSize, Message, Offer, PageStream, PageSupply,
     ProducerId, StreamId, Supply, TaskId, Transport, TransportProfile,
 };
+pub use window::{Scan, ThreadPort, WindowHistogram, WindowMemory, WindowPort, WindowWriter};

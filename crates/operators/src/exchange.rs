@@ -52,7 +52,8 @@ pub(crate) fn lower_uncut(
         | Routing::Hash(_)
         | Routing::Range(_)
         | Routing::Broadcast
-        | Routing::Forward => input,
+        | Routing::Forward
+        | Routing::Replicate => input,
     })
 }
 

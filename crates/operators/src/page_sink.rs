@@ -81,7 +81,7 @@ impl PageOutputEdge {
     /// How many lanes it has: one if each task sends all its rows to one task.
     pub fn lanes(&self) -> usize {
         match self.routing {
-            Routing::Gather | Routing::Merge(_) | Routing::Forward => 1,
+            Routing::Gather | Routing::Merge(_) | Routing::Forward | Routing::Replicate => 1,
             Routing::Any | Routing::Hash(_) | Routing::Range(_) | Routing::Broadcast => {
                 self.readers.max(1)
             }
@@ -150,6 +150,7 @@ fn partitioning(routing: &Routing, types: &[Type]) -> Result<Partitioning> {
         Routing::Any => Partitioning::Any,
         Routing::Hash(keys) => Partitioning::Hash(keys.clone()),
         Routing::Range(range) => Partitioning::Range(Arc::new(bounds(range, types)?)),
+        Routing::Replicate => return Err(Error::internal("rows that every task makes itself")),
     })
 }
 

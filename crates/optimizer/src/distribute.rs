@@ -1,19 +1,23 @@
 //! Inserts exchanges between tasks into a plan.
 //!
 //! ```text
-//! bottom up, for each node    Placed: the node, how its rows are distributed, about how many
+//! bottom up, for each node    Placed: the node, how its rows are distributed, about how many, cost
 //! what a node requires        one task | equal keys in one task | a copy in every task | nothing
 //! what is missing             an exchange above the input
+//! what joins can choose       a table of rules (`joins.rs`); each choice is an alternative
+//! what a node keeps           the cheapest alternative of each distribution (`search.rs`)
 //! ```
 //!
 //! A plan is correct with any subset of [`RULES`] switched off. Nodes without a
 //! rule run in one task. Order: only one task's rows have one; an exchange that must keep it
 //! merges.
 
+mod cost;
 mod estimate;
 mod groups;
 mod joins;
 mod placed;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +37,10 @@ use volley_plan::{
 const LOCAL_JOINS: &str = "local_joins";
 /// A small build side is copied to all tasks.
 const BROADCAST_JOINS: &str = "broadcast_joins";
+/// Every task scans a small build side by itself.
+const REPLICATED_BUILDS: &str = "replicated_builds";
+/// Of each node, alternatives are kept that cost more but may save an exchange above it.
+const DISTRIBUTION_SEARCH: &str = "distribution_search";
 /// Groups are aggregated before the exchange, too.
 const GROUPS_BELOW_EXCHANGES: &str = "groups_below_exchanges";
 /// Each task sorts its rows; the sorted rows are merged.
@@ -49,6 +57,14 @@ pub(crate) const RULES: &[RuleInfo] = &[
     RuleInfo {
         name: BROADCAST_JOINS,
         description: "copies small build sides to all tasks, instead of moving both sides",
+    },
+    RuleInfo {
+        name: REPLICATED_BUILDS,
+        description: "scans small build sides in every task, instead of moving their rows",
+    },
+    RuleInfo {
+        name: DISTRIBUTION_SEARCH,
+        description: "keeps costlier ways to distribute an input if they may save an exchange above",
     },
     RuleInfo {
         name: GROUPS_BELOW_EXCHANGES,
@@ -88,15 +104,15 @@ pub fn distribute(
     if has_exchanges(plan) || steps_share_subplans(plan) {
         return Ok(Arc::clone(plan));
     }
-    let mut distributor = Distributor { context, shared: HashMap::new() };
-    let placed = distributor.place(plan)?;
-    Ok(distributor.single(placed).node)
+    Ok(search::cheapest(plan, context)?.node)
 }
 
 struct Distributor<'a> {
     context: &'a DistributionContext<'a>,
     /// Shared subplans that are done, by their number.
     shared: HashMap<u32, Placed>,
+    /// Which alternatives a node keeps.
+    kept: search::Kept,
 }
 
 /// Whether exchanges were placed by hand.
@@ -129,24 +145,27 @@ impl Distributor<'_> {
         !self.context.disabled_rules.contains(rule)
     }
 
-    fn place(&mut self, node: &Arc<PlanNode>) -> Result<Placed> {
-        deep(|| self.place_node(node))
+    /// The ways to distribute a node that are worth keeping: at least one, the cheapest first.
+    fn place(&mut self, node: &Arc<PlanNode>) -> Result<Vec<Placed>> {
+        let alternatives = deep(|| self.place_node(node))?;
+        Ok(self.pruned(alternatives))
     }
 
-    fn place_node(&mut self, node: &Arc<PlanNode>) -> Result<Placed> {
+    fn place_node(&mut self, node: &Arc<PlanNode>) -> Result<Vec<Placed>> {
         match &**node {
-            PlanNode::TableScan(scan) => Ok(Placed {
+            PlanNode::TableScan(scan) => Ok(vec![Placed {
                 rows: self.rows(node, &[]),
                 node: Arc::clone(node),
                 distribution: match (self.context.is_everywhere)(&scan.table) {
                     true => Distribution::Arbitrary,
                     false => Distribution::Single,
                 },
-            }),
+                cost: 0.0,
+            }]),
             PlanNode::Values(_)
             | PlanNode::WorkingTable(_)
             | PlanNode::TaskInput(_)
-            | PlanNode::PageSource(_) => Ok(self.in_one_task(node, Vec::new())),
+            | PlanNode::PageSource(_) => Ok(vec![self.in_one_task(node, Vec::new())]),
             PlanNode::Filter(_)
             | PlanNode::Project(_)
             | PlanNode::GroupId(_)
@@ -156,9 +175,7 @@ impl Distributor<'_> {
             PlanNode::Sample(sample) if sample.seed.is_none() => self.row_by_row(node),
             PlanNode::Sub(sub) => self.sub(node, sub),
             PlanNode::Sample(_) | PlanNode::EnforceSingleRow(_) | PlanNode::TableWrite(_) => {
-                let input = self.input(node)?;
-                let input = self.single(input);
-                Ok(self.above(node, input))
+                self.each_input(node, |it, input| it.above(node, it.single(input)))
             }
             PlanNode::LocalExchange(exchange) => self.local_exchange(node, &exchange.kind),
             PlanNode::Exchange(exchange) => self.place(&exchange.input),
@@ -178,80 +195,92 @@ impl Distributor<'_> {
         }
     }
 
-    /// The only input of a node, placed.
-    fn input(&mut self, node: &PlanNode) -> Result<Placed> {
+    /// A node of one input, above each way to place that.
+    fn each_input(
+        &mut self,
+        node: &PlanNode,
+        above: impl Fn(&Self, Placed) -> Placed,
+    ) -> Result<Vec<Placed>> {
         let [input] = node.inputs()[..] else {
             return Err(volley_error::Error::internal("a plan node without its input"));
         };
-        self.place(input)
+        let inputs = self.place(input)?;
+        Ok(inputs.into_iter().map(|it| above(self, it)).collect())
     }
 
     /// A node in the tasks of its input.
     fn above(&self, node: &PlanNode, input: Placed) -> Placed {
         let distribution = input.distribution.mapped(|column| outputs_of(node, column));
         let rows = self.rows(node, &[input.rows]);
-        Placed { node: Arc::new(node.with_inputs(vec![input.node])), distribution, rows }
+        let cost = input.cost;
+        Placed { node: Arc::new(node.with_inputs(vec![input.node])), distribution, rows, cost }
     }
 
     fn in_one_task(&self, node: &PlanNode, inputs: Vec<Placed>) -> Placed {
         let rows: Vec<_> = inputs.iter().map(|it| it.rows).collect();
         let rows = self.rows(node, &rows);
+        let cost = inputs.iter().map(|it| it.cost).sum();
         let inputs = inputs.into_iter().map(|it| it.node).collect();
         let node = Arc::new(node.with_inputs(inputs));
-        Placed { node, distribution: Distribution::Single, rows }
+        Placed { node, distribution: Distribution::Single, rows, cost }
     }
 
     /// A node that works on any rows by themselves.
-    fn row_by_row(&mut self, node: &PlanNode) -> Result<Placed> {
-        let input = self.input(node)?;
-        Ok(self.above(node, input))
+    fn row_by_row(&mut self, node: &PlanNode) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| it.above(node, input))
     }
 
     /// A node that needs all rows of all inputs, in their order.
-    fn one_task_in_order(&mut self, node: &PlanNode) -> Result<Placed> {
+    fn one_task_in_order(&mut self, node: &PlanNode) -> Result<Vec<Placed>> {
         let inputs = node.inputs().into_iter().map(|input| {
-            let placed = self.place(input)?;
-            Ok(self.single_in_order(placed))
+            let placed = self.place(input)?.into_iter();
+            search::first_cheapest(placed.map(|it| self.single_in_order(it)))
         });
         let inputs = inputs.collect::<Result<Vec<_>>>()?;
-        Ok(self.in_one_task(node, inputs))
+        Ok(vec![self.in_one_task(node, inputs)])
     }
 
-    fn local_exchange(&mut self, node: &PlanNode, kind: &ExchangeKind) -> Result<Placed> {
-        let input = self.input(node)?;
-        let input = match kind {
-            ExchangeKind::Gather => self.single(input),
-            ExchangeKind::Hash(keys) if !keys.is_empty() => self.together(input, keys),
-            ExchangeKind::Hash(_) => self.single(input),
-            ExchangeKind::RoundRobin => input,
-        };
-        Ok(self.above(node, input))
+    fn local_exchange(&mut self, node: &PlanNode, kind: &ExchangeKind) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| {
+            let input = match kind {
+                ExchangeKind::Gather => it.single(input),
+                ExchangeKind::Hash(keys) if !keys.is_empty() => it.together(input, keys),
+                ExchangeKind::Hash(_) => it.single(input),
+                ExchangeKind::RoundRobin => input,
+            };
+            it.above(node, input)
+        })
     }
 
-    fn order_by(&mut self, node: &PlanNode) -> Result<Placed> {
-        let input = self.input(node)?;
-        let PlanNode::OrderBy(sort) = node else { return Ok(self.above(node, input)) };
-        if input.distribution == Distribution::Single || !self.is_enabled(SORT_BELOW_EXCHANGES) {
-            let input = self.single(input);
-            return Ok(self.above(node, input));
-        }
-        let sorted = self.above(node, input);
-        Ok(self.exchanged(sorted, Routing::Merge(sort.keys.clone())))
+    fn order_by(&mut self, node: &PlanNode) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| {
+            let PlanNode::OrderBy(sort) = node else { return it.above(node, input) };
+            if input.distribution == Distribution::Single || !it.is_enabled(SORT_BELOW_EXCHANGES) {
+                return it.above(node, it.single(input));
+            }
+            let sorted = it.above(node, input);
+            it.exchanged(sorted, Routing::Merge(sort.keys.clone()))
+        })
     }
 
-    fn top_n(&mut self, node: &PlanNode, top_n: &TopNNode) -> Result<Placed> {
-        let mut input = self.input(node)?;
+    fn top_n(&mut self, node: &PlanNode, top_n: &TopNNode) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| it.top_n_above(node, top_n, input))
+    }
+
+    fn top_n_above(&self, node: &PlanNode, top_n: &TopNNode, mut input: Placed) -> Placed {
         if input.distribution != Distribution::Single && self.is_enabled(LIMIT_BELOW_EXCHANGES) {
             let limit = top_n.offset.saturating_add(top_n.limit);
             let partial = TopNNode { offset: 0, limit, ..top_n.clone() };
             input = self.above(&PlanNode::TopN(partial), input);
         }
-        let input = self.single(input);
-        Ok(self.above(node, input))
+        self.above(node, self.single(input))
     }
 
-    fn limit(&mut self, node: &PlanNode, limit: &LimitNode) -> Result<Placed> {
-        let mut input = self.input(node)?;
+    fn limit(&mut self, node: &PlanNode, limit: &LimitNode) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| it.limit_above(node, limit, input))
+    }
+
+    fn limit_above(&self, node: &PlanNode, limit: &LimitNode, mut input: Placed) -> Placed {
         if let Some(rows) = limit.limit
             && input.distribution != Distribution::Single
             && self.is_enabled(LIMIT_BELOW_EXCHANGES)
@@ -265,15 +294,15 @@ impl Distributor<'_> {
             };
             input = self.above(&PlanNode::Limit(partial), input);
         }
-        let input = self.single(input);
-        Ok(self.above(node, input))
+        self.above(node, self.single(input))
     }
 
-    fn union(&mut self, node: &PlanNode) -> Result<Placed> {
-        let inputs = node.inputs().into_iter().map(|it| self.place(it));
+    fn union(&mut self, node: &PlanNode) -> Result<Vec<Placed>> {
+        let inputs = node.inputs().into_iter();
+        let inputs = inputs.map(|it| search::first_cheapest(self.place(it)?.into_iter()));
         let mut inputs = inputs.collect::<Result<Vec<_>>>()?;
         if inputs.iter().all(|it| it.distribution == Distribution::Single) {
-            return Ok(self.in_one_task(node, inputs));
+            return Ok(vec![self.in_one_task(node, inputs)]);
         }
         for input in &mut inputs {
             if input.distribution == Distribution::Single {
@@ -283,16 +312,19 @@ impl Distributor<'_> {
         let distribution = Distribution::common(inputs.iter().map(|it| &it.distribution));
         let rows: Vec<_> = inputs.iter().map(|it| it.rows).collect();
         let rows = self.rows(node, &rows);
+        let cost = inputs.iter().map(|it| it.cost).sum();
         let inputs = inputs.into_iter().map(|it| it.node).collect();
-        Ok(Placed { node: Arc::new(node.with_inputs(inputs)), distribution, rows })
+        let node = Arc::new(node.with_inputs(inputs));
+        Ok(vec![Placed { node, distribution, rows, cost }])
     }
 
-    /// A reader of a subplan that is a fragment by itself.
-    fn shared(&mut self, shared: &SpoolNode) -> Result<Placed> {
+    /// A reader of a subplan that is a fragment by itself: the same one for all readers. The first
+    /// one pays for it.
+    fn shared(&mut self, shared: &SpoolNode) -> Result<Vec<Placed>> {
         let done = match self.shared.get(&shared.id) {
-            Some(done) => done.clone(),
+            Some(done) => Placed { cost: 0.0, ..done.clone() },
             None => {
-                let input = self.place(&shared.input)?;
+                let input = search::first_cheapest(self.place(&shared.input)?.into_iter())?;
                 let node = SpoolNode { input: input.node, ..shared.clone() };
                 let done = Placed { node: Arc::new(PlanNode::Spool(node)), ..input };
                 self.shared.insert(shared.id, done.clone());
@@ -300,40 +332,41 @@ impl Distributor<'_> {
             }
         };
         let distribution = done.distribution.clone();
-        Ok(Placed { distribution, ..self.exchanged(done, Routing::Forward) })
+        Ok(vec![Placed { distribution, ..self.exchanged(done, Routing::Forward) }])
     }
 
     /// A recursion runs in one task; what it begins with, and what its steps read again, need not.
-    fn recursion(&mut self, node: &PlanNode, recursion: &RecursiveUnionNode) -> Result<Placed> {
+    fn recursion(
+        &mut self,
+        node: &PlanNode,
+        recursion: &RecursiveUnionNode,
+    ) -> Result<Vec<Placed>> {
         let before =
             [&recursion.anchor].into_iter().chain(recursion.kept.iter().map(|it| &it.input));
         let mut inputs = Vec::new();
         for input in before {
-            let placed = self.place(input)?;
-            inputs.push(self.single(placed));
+            inputs.push(self.place_single(input)?);
         }
-        let step = Arc::clone(&recursion.step);
-        inputs.push(Placed { node: step, distribution: Distribution::Single, rows: None });
-        Ok(self.in_one_task(node, inputs))
+        inputs.push(Placed::in_step(&recursion.step));
+        Ok(vec![self.in_one_task(node, inputs)])
+    }
+
+    /// An input of which one task has all rows.
+    fn place_single(&mut self, input: &Arc<PlanNode>) -> Result<Placed> {
+        let placed = self.place(input)?.into_iter();
+        search::first_cheapest(placed.map(|it| self.single(it)))
     }
 
     /// A sub-operator runs in one task; so does the plan of a map.
-    fn sub(&mut self, node: &PlanNode, sub: &SubNode) -> Result<Placed> {
+    fn sub(&mut self, node: &PlanNode, sub: &SubNode) -> Result<Vec<Placed>> {
         let mut inputs = Vec::new();
         for (position, input) in sub.inputs.iter().enumerate() {
             inputs.push(match sub.nested_input() == Some(position) {
-                true => Placed {
-                    node: Arc::clone(input),
-                    distribution: Distribution::Single,
-                    rows: None,
-                },
-                false => {
-                    let placed = self.place(input)?;
-                    self.single(placed)
-                }
+                true => Placed::in_step(input),
+                false => self.place_single(input)?,
             });
         }
-        Ok(self.in_one_task(node, inputs))
+        Ok(vec![self.in_one_task(node, inputs)])
     }
 
     /// All rows in one task, in any order.
@@ -369,7 +402,8 @@ impl Distributor<'_> {
 
     /// The rows on the other side of an exchange.
     fn exchanged(&self, input: Placed, routing: Routing) -> Placed {
-        let Placed { node, distribution, rows } = input;
+        let cost = input.cost + self.moving(&input, &routing);
+        let Placed { node, distribution, rows, .. } = input;
         let senders = distribution.tasks();
         let (node, senders) = match &*node {
             // What an exchange between drivers does below one between tasks is lost.
@@ -384,10 +418,12 @@ impl Distributor<'_> {
             Routing::Gather | Routing::Merge(_) => Distribution::Single,
             Routing::Hash(keys) => Distribution::of_keys(keys),
             Routing::Forward => distribution,
-            Routing::Any | Routing::Range(_) | Routing::Broadcast => Distribution::Arbitrary,
+            Routing::Any | Routing::Range(_) | Routing::Broadcast | Routing::Replicate => {
+                Distribution::Arbitrary
+            }
         };
         let node_id = PlanNodeId::UNASSIGNED;
         let exchange = ExchangeNode { node_id, input: node, senders, routing };
-        Placed { node: Arc::new(PlanNode::Exchange(exchange)), distribution, rows }
+        Placed { node: Arc::new(PlanNode::Exchange(exchange)), distribution, rows, cost }
     }
 }

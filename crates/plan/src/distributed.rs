@@ -27,7 +27,8 @@ pub struct DistributedPlan {
     pub fragments: Vec<Fragment>,
 }
 
-/// A part of a plan without exchanges.
+/// A part of a plan without exchanges, but for those that replicate scans
+/// ([`Routing::Replicate`]).
 #[derive(Clone, Debug)]
 pub struct Fragment {
     /// What each of its tasks runs. Its leaves may be [`crate::PageSourceNode`]s.
@@ -83,6 +84,9 @@ impl DistributedPlan {
                 };
                 if output.routing.is_single() && reader.tasks != TaskCount::One {
                     return wrong(id, "rows are gathered by several tasks");
+                }
+                if output.routing == Routing::Replicate {
+                    return wrong(id, "rows that every task makes itself are sent");
                 }
                 if output.routing == Routing::Forward && reader.tasks != fragment.tasks {
                     return wrong(id, "rows are forwarded to another number of tasks");

@@ -1,7 +1,7 @@
-//! The conformance suite of transports over MPI: `mpirun -n 3 conformance [SEEDS]`.
+//! The conformance suites of transports and windows over MPI: `mpirun -n 3 conformance [SEEDS]`.
 
 use std::{process::ExitCode, rc::Rc};
-use volley_exchange::conformance::{CASES, transport};
+use volley_exchange::conformance::{CASES, transport, windows};
 use volley_platform_mpi::{
     Messenger, MpiMessenger,
     relay::{Relay, RelayFabric, echo},
@@ -24,7 +24,9 @@ fn run() -> Result<(), String> {
         Some(seeds) => seeds.parse().map_err(|it| format!("seeds: {it}"))?,
         None => 20,
     };
-    let mut messenger: Box<dyn Messenger> = Box::new(MpiMessenger::join().map_err(text)?);
+    let messenger = MpiMessenger::join().map_err(text)?;
+    windows(&mut messenger.windows(), 0..seeds).map_err(|it| it.to_string())?;
+    let mut messenger: Box<dyn Messenger> = Box::new(messenger);
     if messenger.ranks() < 2 {
         return Err("start at least two ranks: mpirun -n 3 conformance".to_owned());
     }
@@ -38,6 +40,6 @@ fn run() -> Result<(), String> {
     relay.borrow_mut().finish().map_err(text)?;
     let relay = Rc::into_inner(relay).ok_or("a fabric is left")?.into_inner();
     relay.leave().map_err(text)?;
-    println!("{} cases passed with {seeds} seeds over {ranks} ranks", CASES.len());
+    println!("windows and {} cases passed with {seeds} seeds over {ranks} ranks", CASES.len());
     Ok(())
 }

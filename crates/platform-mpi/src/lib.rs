@@ -11,8 +11,9 @@
 //! between two ranks arrive in order and without loss: nothing is sent twice. The job trusts its
 //! processes; plans and frames are checked, so that damaged ones are errors.
 //!
-//! This crate does not know sessions, SQL or operators. All but `mpi.rs` works over any
-//! [`Messenger`]: tests connect threads by [`Channels`]. `mpi.rs` needs the feature `mpi`.
+//! This crate does not know sessions, SQL or operators. All but `mpi.rs` and `mpi_window.rs` works
+//! over any [`Messenger`]: tests connect threads by [`Channels`]. Those two need the feature `mpi`.
+//! `MpiWindows` are the windows of [`volley_exchange::WindowWriter`] between ranks.
 
 mod launch;
 mod messenger;
@@ -23,6 +24,8 @@ mod query;
 mod world;
 #[cfg(feature = "mpi")]
 mod mpi;
+#[cfg(feature = "mpi")]
+mod mpi_window;
 pub mod relay;
 #[cfg(test)]
 mod tests;
@@ -31,4 +34,6 @@ pub use launch::{not_started, rank_of_environment};
 pub use messenger::{Channels, Messenger};
 #[cfg(feature = "mpi")]
 pub use mpi::MpiMessenger;
+#[cfg(feature = "mpi")]
+pub use mpi_window::MpiWindows;
 pub use world::{StartFragments, World};

@@ -113,7 +113,7 @@ impl PartialQuery {
             let fragment = starter.config.plan.fragments.get(id).ok_or_else(mismatch)?;
             let mut running = RunningFragment::default();
             if fragment.tasks == TaskCount::All {
-                let added = scans_of(&fragment.plan);
+                let added: BTreeSet<_> = scans_of(&fragment.plan).into_keys().collect();
                 starter.start_tasks(id, &added, &mut running)?;
                 for (task, scan) in
                     running.tasks.iter().flat_map(|it| added.iter().map(move |scan| (it, scan)))
@@ -127,13 +127,26 @@ impl PartialQuery {
     }
 }
 
-/// The table scans of a plan.
-fn scans_of(plan: &PlanNode) -> BTreeSet<PlanNodeId> {
-    let scan = |it: &PlanNode| match it {
-        PlanNode::TableScan(scan) => Some(scan.node_id),
-        _ => None,
-    };
-    plan.walk().into_iter().filter_map(|it| scan(it.node)).collect()
+/// The table scans of a plan whose splits are distributed over tasks: all but those below an
+/// exchange that replicates, which every task lists itself.
+fn scans_of(plan: &PlanNode) -> BTreeMap<PlanNodeId, &TableScanNode> {
+    let mut replicated = None;
+    let mut scans = BTreeMap::new();
+    for visit in plan.walk() {
+        // The walk has the nodes below one after it, deeper.
+        if replicated.is_some_and(|depth| visit.depth > depth) {
+            continue;
+        }
+        replicated = None;
+        match visit.node {
+            PlanNode::Exchange(it) if it.routing == Routing::Replicate => {
+                replicated = Some(visit.depth);
+            }
+            PlanNode::TableScan(scan) => drop(scans.insert(scan.node_id, scan)),
+            _ => {}
+        }
+    }
+    scans
 }
 
 impl<'a> Starter<'a> {
@@ -220,13 +233,8 @@ impl<'a> Starter<'a> {
 
     /// The splits of the scans of a fragment that several tasks run.
     fn list_splits(&self, plan: &PlanNode) -> Result<BTreeMap<PlanNodeId, Box<dyn SplitSource>>> {
-        let mut sources = BTreeMap::new();
-        for visit in plan.walk() {
-            if let PlanNode::TableScan(scan) = visit.node {
-                sources.insert(scan.node_id, self.splits(scan)?);
-            }
-        }
-        Ok(sources)
+        let scans = scans_of(plan).into_iter();
+        scans.map(|(id, scan)| Ok((id, self.splits(scan)?))).collect()
     }
 
     fn splits(&self, node: &TableScanNode) -> Result<Box<dyn SplitSource>> {

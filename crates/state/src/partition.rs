@@ -12,12 +12,14 @@
 //! (<https://lemire.me/blog/2016/06/27/a-fast-alternative-to-the-modulo-reduction/>).
 
 mod input;
+mod radix;
 mod runs;
 mod shared_runs;
 #[cfg(test)]
 mod tests;
 
 pub use input::PartitionBuffer;
+pub use radix::{RadixFunction, RadixSort};
 pub use runs::{PartitionedRuns, partitions_within};
 pub use shared_runs::{PartitionSet, SharedRuns};
 

@@ -31,17 +31,39 @@ impl CollectedRows {
         Ok(())
     }
 
+    /// The rows as they came.
+    ///
+    /// # Errors
+    ///
+    /// More rows than a collection can have.
+    pub(super) fn batches(&self) -> Result<&[Batch]> {
+        let rows: usize = self.batches.iter().map(Batch::rows).sum();
+        match i32::try_from(rows) {
+            Ok(_) => Ok(&self.batches),
+            Err(_) => Err(Error::unsupported(format!("a collection of {rows} rows"))),
+        }
+    }
+
+    /// Charges other rows in the place of these, which are dropped.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory.
+    pub(super) fn replace(&mut self, rows: &Batch) -> Result<()> {
+        self.charge.add(rows)?;
+        self.batches.clear();
+        self.charge.clear();
+        self.charge.add(rows)
+    }
+
     /// All rows in one batch. They stay charged until this is dropped.
     ///
     /// # Errors
     ///
     /// Out of memory; more rows than a collection can have.
     pub(super) fn take(&mut self) -> Result<Batch> {
+        self.batches()?;
         let batches = std::mem::take(&mut self.batches);
-        let rows: usize = batches.iter().map(Batch::rows).sum();
-        if i32::try_from(rows).is_err() {
-            return Err(Error::unsupported(format!("a collection of {rows} rows")));
-        }
         let all = match batches.as_slice() {
             [] => empty(&self.types),
             [one] => one.clone(),

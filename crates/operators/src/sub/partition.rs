@@ -12,11 +12,9 @@ use volley_plan::{
     PlanNode,
     sub::{PartitionFunction, SubOperator},
 };
+use volley_state::partition::{RadixFunction, RadixSort};
 use volley_types::{Schema, Type};
-use volley_vector::{Batch, Vector, hash_columns};
-
-/// An odd number: the multiplier of hashes of partitions, another one than those of exchanges.
-const PARTITION_MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+use volley_vector::{Batch, Vector};
 
 pub(crate) fn lower(
     node: &PlanNode,
@@ -48,27 +46,15 @@ pub(crate) fn lower_histogram(
     let mut input = cx.gather(input);
     cx.add(&mut input, "histogram", move |_| {
         let counts = vec![0; function.partitions()];
-        Ok(Box::new(Collecting::new(Histogram { function: function.clone(), counts })))
+        let (partitions, hashes, function) = (Vec::new(), Vec::new(), function.clone());
+        Ok(Box::new(Collecting::new(Histogram { function, counts, partitions, hashes })))
     });
     Ok(input)
 }
 
-/// Calls `f` with the partition of each row.
-fn for_each_partition(
-    function: &PartitionFunction,
-    batch: &Batch,
-    mut f: impl FnMut(usize),
-) -> Result<()> {
+fn radix(function: &PartitionFunction) -> RadixFunction<'_> {
     let PartitionFunction::Radix { keys, skipped_bits, bits } = function;
-    let keys: Vec<Vector> = keys.iter().map(|it| batch.column(*it).clone()).collect();
-    let mut hashes = vec![0; batch.rows()];
-    hash_columns(&keys, &mut hashes)?;
-    let dropped = u64::BITS - u32::from(*bits);
-    for hash in hashes {
-        let mixed = hash.wrapping_mul(PARTITION_MIX).wrapping_shl(u32::from(*skipped_bits));
-        f(mixed.checked_shr(dropped).unwrap_or(0) as usize);
-    }
-    Ok(())
+    RadixFunction { keys, skipped_bits: *skipped_bits, bits: *bits }
 }
 
 /// Collects rows by partition.
@@ -81,30 +67,17 @@ struct Partition {
 impl Partition {
     /// One tuple per partition with rows: a counting sort of the rows.
     fn tuples(&mut self) -> Result<Option<Batch>> {
-        let all = self.rows.take()?;
-        let mut partitions = Vec::with_capacity(all.rows());
-        for_each_partition(&self.function, &all, |it| partitions.push(it as u32))?;
-        let mut ends = vec![0_usize; self.function.partitions()];
-        partitions.iter().for_each(|it| ends[*it as usize] += 1);
-        let mut start = 0;
-        for end in &mut ends {
-            start += std::mem::replace(end, start);
-        }
-        let mut order = vec![0_u32; partitions.len()];
-        for (row, partition) in partitions.iter().enumerate() {
-            let place = &mut ends[*partition as usize];
-            order[*place] = row as u32;
-            *place += 1;
-        }
-        let sorted = all.gather(&order)?;
-        let (mut numbers, mut ranges, mut start) = (Vec::new(), Vec::new(), 0);
-        for (number, end) in ends.into_iter().enumerate() {
-            if end > start {
-                numbers.push(number as i64);
-                ranges.push(start..end);
+        let sort = RadixSort::new(&radix(&self.function), self.rows.batches()?)?;
+        let types: Vec<Type> = self.schema.types().cloned().collect();
+        let sorted = match sort.scattered(&types, self.rows.batches()?)? {
+            Some(sorted) => {
+                self.rows.replace(&sorted)?;
+                sorted
             }
-            start = end;
-        }
+            None => sort.gathered(&self.rows.take()?)?,
+        };
+        let (numbers, ranges): (Vec<i64>, Vec<_>) =
+            (0..).zip(sort.ranges()).filter(|it| !it.1.is_empty()).unzip();
         if numbers.is_empty() {
             return Ok(None);
         }
@@ -131,14 +104,19 @@ impl Collect for Partition {
 struct Histogram {
     function: PartitionFunction,
     counts: Vec<i64>,
+    partitions: Vec<u32>,
+    hashes: Vec<u64>,
 }
 
 impl Collect for Histogram {
     const NAME: &'static str = "histogram";
 
     fn accept(&mut self, input: Batch) -> Result<()> {
-        let counts = &mut self.counts;
-        for_each_partition(&self.function, &input.loaded()?, |it| counts[it] += 1)
+        self.partitions.clear();
+        let input = input.loaded()?;
+        radix(&self.function).append(&input, &mut self.hashes, &mut self.partitions)?;
+        self.partitions.iter().for_each(|it| self.counts[*it as usize] += 1);
+        Ok(())
     }
 
     fn output(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {

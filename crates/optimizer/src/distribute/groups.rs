@@ -10,30 +10,32 @@ impl Distributor<'_> {
         &mut self,
         node: &PlanNode,
         aggregation: &AggregationNode,
-    ) -> Result<Placed> {
-        let mut input = self.input(node)?;
-        let is_partial = aggregation.step == AggregateStep::Partial;
-        if !is_partial || !self.is_enabled(GROUPS_BELOW_EXCHANGES) {
-            input = match aggregation.keys.is_empty() {
-                true => self.single(input),
-                false => self.together(input, &aggregation.keys),
-            };
-        }
-        Ok(self.above(node, input))
+    ) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, mut input| {
+            let is_partial = aggregation.step == AggregateStep::Partial;
+            if !is_partial || !it.is_enabled(GROUPS_BELOW_EXCHANGES) {
+                input = match aggregation.keys.is_empty() {
+                    true => it.single(input),
+                    false => it.together(input, &aggregation.keys),
+                };
+            }
+            it.above(node, input)
+        })
     }
 
-    pub(super) fn window(&mut self, node: &PlanNode, window: &WindowNode) -> Result<Placed> {
-        let input = self.input(node)?;
-        if input.distribution.keeps_together(&window.partition_by) {
-            return Ok(self.above(node, input));
-        }
-        let input = match window.partition_by.is_empty() {
-            true => self.single(input),
-            false => self.together(input, &window.partition_by),
-        };
-        // An exchange has no order.
-        let window = WindowNode { sorted: false, ..window.clone() };
-        let window = PlanNode::Window(WindowNode { input: Arc::clone(&input.node), ..window });
-        Ok(self.above(&window, input))
+    pub(super) fn window(&mut self, node: &PlanNode, window: &WindowNode) -> Result<Vec<Placed>> {
+        self.each_input(node, |it, input| {
+            if input.distribution.keeps_together(&window.partition_by) {
+                return it.above(node, input);
+            }
+            let input = match window.partition_by.is_empty() {
+                true => it.single(input),
+                false => it.together(input, &window.partition_by),
+            };
+            // An exchange has no order.
+            let window = WindowNode { sorted: false, ..window.clone() };
+            let window = PlanNode::Window(WindowNode { input: Arc::clone(&input.node), ..window });
+            it.above(&window, input)
+        })
     }
 }

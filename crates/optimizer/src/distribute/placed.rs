@@ -11,6 +11,21 @@ pub(super) struct Placed {
     pub distribution: Distribution,
     /// About how many rows all tasks have together, where that is known.
     pub rows: Option<f64>,
+    /// What exchanges and tables of joins cost so far; see [`super::cost`].
+    pub cost: f64,
+}
+
+impl Placed {
+    /// A plan that runs within the task of the node around it.
+    pub(super) fn in_step(node: &Arc<PlanNode>) -> Placed {
+        let distribution = Distribution::Single;
+        Placed { node: Arc::clone(node), distribution, rows: None, cost: 0.0 }
+    }
+
+    /// The number of columns; one, if there is none.
+    pub(super) fn width(&self) -> f64 {
+        self.node.schema().len().max(1) as f64
+    }
 }
 
 /// Which task has which rows.

@@ -1,4 +1,7 @@
-use super::{DistributionContext, RULES, distribute};
+use super::{
+    DistributionContext, RULES, distribute,
+    search::{Kept, cheapest, cheapest_of},
+};
 use crate::testing::plan_for;
 use expect_test::expect_file;
 use std::{collections::BTreeSet, fmt::Write};
@@ -49,7 +52,8 @@ fn check(plan: &DistributedPlan) {
         let has = |kind: &str| fragment.plan.walk().iter().any(|it| it.node.kind() == kind);
         let is_single = fragment.tasks == TaskCount::One;
         assert!(!is_single || !has("TableScan") || has("RecursiveUnion"), "{plan}");
-        assert!(!has("Exchange") && !has("Shared"), "{plan}");
+        let is_cut = |it: &PlanNode| !matches!(it, PlanNode::Exchange(it) if it.routing != Routing::Replicate);
+        assert!(fragment.plan.walk().iter().all(|it| is_cut(it.node)) && !has("Shared"), "{plan}");
         assert!(is_single || !has("Values") && !has("TopN all"), "{plan}");
     }
 }
@@ -82,9 +86,50 @@ fn a_group_by_of_more_keys_needs_no_further_exchange() {
 #[test]
 fn small_build_sides_are_copied() {
     let sql = "SELECT s.b FROM s JOIN u ON s.a = u.a";
-    assert!(routings(&plan(sql)).contains(&"broadcast".to_owned()));
-    let moved = routings(&plan_without(sql, &["broadcast_joins"]));
+    let copied = routings(&plan_without(sql, &["replicated_builds"]));
+    assert!(copied.contains(&"broadcast".to_owned()));
+    let moved = routings(&plan_without(sql, &["broadcast_joins", "replicated_builds"]));
     assert_eq!(moved.iter().filter(|it| it.starts_with("hash")).count(), 2, "{moved:?}");
+}
+
+#[test]
+fn every_task_scans_small_build_sides() {
+    let sql = "SELECT s.b FROM s JOIN u ON s.a = u.a";
+    let replicated = plan(sql);
+    assert_eq!(routings(&replicated), ["gather"]);
+    assert!(
+        replicated.fragments[0].plan.to_string().contains("Exchange replicate"),
+        "{replicated}"
+    );
+    // Rows that are returned by themselves are in one task each.
+    let outer = "SELECT s.b, u.e FROM s RIGHT JOIN u ON s.a = u.a";
+    assert!(!plan(outer).to_string().contains("replicate"));
+    // A table of unknown size is not.
+    let unknown = "SELECT s.b FROM s JOIN (SELECT a, count(*) FROM u GROUP BY a) v ON s.a = v.a";
+    assert!(!plan(unknown).to_string().contains("replicate"));
+}
+
+#[test]
+fn the_search_finds_the_cheapest_of_all_plans() {
+    let joins = "SELECT count(*) FROM s x JOIN t y ON x.b = y.b JOIN s z ON y.b = z.b";
+    let groups = "SELECT x.a, count(*) FROM s x JOIN s y ON x.a = y.a GROUP BY x.a";
+    let tpch = [2, 3, 11, 12, 13].map(|it| QUERIES[it]);
+    for sql in [joins, groups].into_iter().chain(tpch) {
+        for disabled in [&[][..], &["broadcast_joins"], &["replicated_builds", "local_joins"]] {
+            let plan = plan_for(sql, &[], 2).unwrap().lowered;
+            let disabled: BTreeSet<String> = disabled.iter().map(|it| (*it).to_owned()).collect();
+            let context = DistributionContext {
+                tasks: 4,
+                table_rows: &table_rows,
+                is_everywhere: &|_| true,
+                disabled_rules: &disabled,
+            };
+            let found = cheapest(&plan, &context).unwrap().cost;
+            let all = cheapest_of(&plan, &context, Kept::All).unwrap().cost;
+            let greedy = cheapest_of(&plan, &context, Kept::One).unwrap().cost;
+            assert!((found - all).abs() < 1.0 && found <= greedy, "{sql}: {found} {all} {greedy}");
+        }
+    }
 }
 
 #[test]
@@ -108,9 +153,10 @@ fn rows_of_outer_joins_that_are_padded_are_anywhere() {
 #[test]
 fn not_in_needs_all_build_rows_in_every_task() {
     let sql = "SELECT count(*) FROM s WHERE c NOT IN (SELECT c FROM s WHERE b > 3)";
-    for disabled in [&[][..], &["broadcast_joins"]] {
+    for disabled in [&["replicated_builds"][..], &["replicated_builds", "broadcast_joins"]] {
         assert!(routings(&plan_without(sql, disabled)).contains(&"broadcast".to_owned()));
     }
+    assert!(plan(sql).to_string().contains("Exchange replicate"));
 }
 
 #[test]
@@ -200,6 +246,7 @@ fn outline(plan: &DistributedPlan) -> String {
             let name = match visit.node {
                 PlanNode::TableScan(scan) => format!("TableScan {}", scan.table.table),
                 PlanNode::PageSource(_) => visit.node.label(),
+                PlanNode::Exchange(it) => format!("Exchange {}", it.routing),
                 PlanNode::HashJoin(join) => format!("HashJoin {}", join.kind),
                 PlanNode::Aggregation(it) => format!("Aggregation {:?}", it.step),
                 PlanNode::Project(_) | PlanNode::LocalExchange(_) | PlanNode::Filter(_) => continue,

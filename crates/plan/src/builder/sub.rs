@@ -105,7 +105,33 @@ impl PlanBuilder {
     /// # Ok::<(), volley_error::Error>(())
     /// ```
     pub fn probe(self, kind: JoinKind, keys: &[&str], table: PlanBuilder) -> PlanBuilder {
+        self.probing(kind, keys, table, None)
+    }
+
+    /// The same as [`PlanBuilder::probe`], with only these of its columns, in this order.
+    pub fn probe_columns(
+        self,
+        kind: JoinKind,
+        keys: &[&str],
+        table: PlanBuilder,
+        output: &[&str],
+    ) -> PlanBuilder {
+        self.probing(kind, keys, table, Some(output))
+    }
+
+    fn probing(
+        self,
+        kind: JoinKind,
+        keys: &[&str],
+        table: PlanBuilder,
+        output: Option<&[&str]>,
+    ) -> PlanBuilder {
         let all = self.schema().and_then(|rows| Ok(kind.schema(&rows, &table.schema()?)));
+        let registry = Arc::clone(&self.registry);
+        let output = all.and_then(|all| match output {
+            None => Ok((0..all.len()).collect()),
+            Some(names) => Columns::new(&all, &registry).positions(names),
+        });
         self.sub(vec![table], |columns| {
             Ok(SubOperator::Probe(Box::new(Probe {
                 kind,
@@ -113,7 +139,7 @@ impl PlanBuilder {
                 nulls_equal: vec![false; keys.len()],
                 filter: None,
                 null_aware: false,
-                output: (0..all?.len()).collect(),
+                output: output?,
             })))
         })
     }

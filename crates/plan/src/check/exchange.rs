@@ -19,7 +19,11 @@ impl Routing {
                     false => Err(misfit("a bound of another number of values than keys")),
                 }
             }
-            Routing::Gather | Routing::Any | Routing::Broadcast | Routing::Forward => Ok(()),
+            Routing::Gather
+            | Routing::Any
+            | Routing::Broadcast
+            | Routing::Forward
+            | Routing::Replicate => Ok(()),
         }
     }
 }

@@ -45,7 +45,7 @@ impl Cut {
         while let Some(next) = work.pop() {
             match next {
                 Work::Enter(node) => match &*node {
-                    PlanNode::Exchange(exchange) => {
+                    PlanNode::Exchange(exchange) if exchange.routing != Routing::Replicate => {
                         let source = self.source(exchange, tasks)?;
                         sent.push((source.fragment, source.output));
                         done.push(Arc::new(PlanNode::PageSource(source)));

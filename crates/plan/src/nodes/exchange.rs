@@ -22,6 +22,9 @@ pub enum Routing {
     Broadcast,
     /// All rows of a task to the task with the same number.
     Forward,
+    /// No row moves: every task runs the whole input itself, a scan of a small table that all tasks
+    /// reach. The plan is not cut here.
+    Replicate,
 }
 
 /// Distributes rows by ranges of sort keys: equal keys meet in one task, and tasks are in the order
@@ -95,6 +98,7 @@ impl fmt::Display for Routing {
             }
             Routing::Broadcast => f.write_str("broadcast"),
             Routing::Forward => f.write_str("forward"),
+            Routing::Replicate => f.write_str("replicate"),
         }
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn write_routing(it: &Routing, schema: &Schema, to: &mut PlanWriter) 
         }
         Routing::Broadcast => to.tag(5),
         Routing::Forward => to.tag(6),
+        Routing::Replicate => to.tag(7),
     }
 }
 
@@ -87,6 +88,7 @@ pub(crate) fn read_routing(schema: &Schema, from: &mut PlanReader<'_>) -> Result
         }
         5 => Routing::Broadcast,
         6 => Routing::Forward,
+        7 => Routing::Replicate,
         _ => return Err(corruption("unknown routing")),
     })
 }

@@ -98,6 +98,8 @@ fn answers_hold_without_any_of_the_rules() {
     let rules = [
         "local_joins",
         "broadcast_joins",
+        "replicated_builds",
+        "distribution_search",
         "groups_below_exchanges",
         "sort_below_exchanges",
         "limit_below_exchanges",
