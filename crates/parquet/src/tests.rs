@@ -1,6 +1,7 @@
 //! Files are read as the `parquet` crate's own Arrow reader reads them.
 
 use crate::{ParquetFile, RowGroupReader};
+use arrow_array::RecordBatch;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::{
@@ -15,8 +16,8 @@ use volley_error::{Error, Result};
 use volley_function::{QueryConstants, Registry};
 use volley_io::{BufferPool, FileSystems, IoRuntime, Pending, RandomAccessFile};
 use volley_memory::Pool;
-use volley_types::Value;
-use volley_vector::{Batch, arrow::batch_from_arrow, random::Generator};
+use volley_types::{Type, Value, custom::TimestampUnit};
+use volley_vector::{Batch, Vector, arrow::batch_from_arrow, random::Generator};
 
 mod bloom;
 mod damage;
@@ -158,14 +159,31 @@ pub(crate) fn columns_of(batches: &[Batch], columns: usize) -> Result<Vec<Vec<Va
     Ok(values)
 }
 
+/// A batch of Arrow as a file of it is read: a Parquet timestamp in milliseconds is a TIMESTAMP.
+pub(crate) fn batch_read(records: &RecordBatch) -> Batch {
+    let batch = batch_from_arrow(records).unwrap();
+    let column = |it: &Vector| match TimestampUnit::of(it.data_type()) {
+        Some(unit @ (TimestampUnit::Second | TimestampUnit::Millisecond)) => {
+            let micros = |it: Value| match it {
+                Value::BigInt(units) => Value::Timestamp(unit.to_micros(units).unwrap()),
+                other => other,
+            };
+            let values: Vec<Value> = it.to_values().unwrap().into_iter().map(micros).collect();
+            Vector::from_values(Type::Timestamp, &values)
+        }
+        _ => it.clone(),
+    };
+    let columns = batch.columns().iter().map(column).collect();
+    Batch::new(columns, batch.rows())
+}
+
 /// The same by the Arrow reader.
 pub(crate) fn arrow_values(path: &str) -> Vec<Vec<Value>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let columns = reader.schema().fields().len();
     let mut batches = Vec::new();
     for records in reader.build().unwrap() {
-        let batch = batch_from_arrow(&records.unwrap()).unwrap();
-        batches.push(batch);
+        batches.push(batch_read(&records.unwrap()));
     }
     columns_of(&batches, columns).unwrap()
 }

@@ -185,7 +185,8 @@ mod tests {
         assert_eq!(date(&["10/11/2012"]), "%d/%m/%Y");
         assert_eq!(date(&["10/11/2012", "10/31/2012"]), "%m/%d/%Y");
         assert_eq!(date(&["31.10.2012", "1.2.2013"]), "%d.%m.%Y");
-        assert_eq!(date(&["31 10 12"]), "%d %m %y");
+        assert_eq!(date(&["31 10 12"]), "%y %m %d");
+        assert_eq!(date(&["31 10 32"]), "%d %m %y");
         let none = ["1.2.3", "10/11", "10/11-12", "10/11/12/13", "x", "", "2012/13/32", "10.5"];
         assert!(none.iter().all(|it| guessed(&[it]) == (None, None)));
         assert_eq!(date(&["10/11/2012", "x"]), "");

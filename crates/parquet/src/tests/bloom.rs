@@ -1,6 +1,6 @@
 //! Row groups are ruled out by Bloom filters, never one that has the value.
 
-use super::{DistantFile, MemoryFile, random_files::REGISTRY, request};
+use super::{DistantFile, MemoryFile, batch_read, random_files::REGISTRY, request};
 use crate::{ParquetFile, RowGroupReader, bloom::read_filter};
 use arrow_array::{
     ArrayRef, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array,
@@ -28,7 +28,7 @@ use volley_types::{
 };
 use volley_vector::{
     Batch, Vector,
-    arrow::{ArrowLayout, batch_from_arrow, batch_to_arrow, schema_to_arrow},
+    arrow::{ArrowLayout, batch_to_arrow, schema_to_arrow},
 };
 
 fn write(column: &ArrayRef, has_bloom_filters: bool) -> Vec<u8> {
@@ -88,7 +88,7 @@ fn equal(file: &ParquetFile, value: &Value) -> Expr {
 fn check(make: impl Fn(Vec<i64>) -> ArrayRef, is_pruned: bool) {
     let all = make((1..=100).collect());
     let batch = RecordBatch::try_from_iter([("c", Arc::clone(&all))]).unwrap();
-    let values = batch_from_arrow(&batch).unwrap().column(0).to_values().unwrap();
+    let values = batch_read(&batch).column(0).to_values().unwrap();
     let some = make((1..=100).step_by(2).collect());
     for (has_filter, is_distant) in [(true, false), (true, true), (false, false)] {
         let file = open(write(&some, has_filter), is_distant);

@@ -1,6 +1,7 @@
 //! Makes random Parquet files with the `parquet` crate's writer: any type and nesting, in every
 //! encoding, codec, page version and page size that it writes.
 
+use super::batch_read;
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
     RecordBatchOptions, StringArray, TimestampNanosecondArray,
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use volley_types::{Type, Value};
 use volley_vector::{
     Batch,
-    arrow::{ArrowLayout, batch_from_arrow, to_arrow},
+    arrow::{ArrowLayout, to_arrow},
     random::Generator,
 };
 
@@ -49,7 +50,7 @@ pub(super) fn random_file(random: &mut Generator, rows_max: usize) -> MadeFile {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let batch = RecordBatch::try_new_with_options(schema, columns, &options).unwrap();
     let bytes = write(random, &batch);
-    MadeFile { bytes, rows: batch_from_arrow(&batch).unwrap() }
+    MadeFile { bytes, rows: batch_read(&batch) }
 }
 
 fn column(random: &mut Generator, rows: usize) -> ArrayRef {
