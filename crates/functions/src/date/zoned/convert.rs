@@ -23,7 +23,7 @@ pub(super) fn bind(from: &Type, to: &Type) -> Option<BoundScalar> {
         (_, Type::Date) if is_instant(from) => {
             let day = |rows: &Rows, args: &[Vector], to: &Type, ctx: &mut EvalContext| {
                 let local = [to_local(&args[0], ctx)?];
-                map1::<Timestamp, Date, i32>(rows, &local, to, ctx, |it| civil::date_of(it))
+                map1::<Timestamp, Date, i32>(rows, &local, to, ctx, civil::date_of)
             };
             (day, ScalarTraits::INFALLIBLE)
         }
