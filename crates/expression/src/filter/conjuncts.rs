@@ -371,8 +371,8 @@ impl Conjuncts {
         Ok(left)
     }
 
-    /// Tests the conjuncts from the position `next` on, until one would better see fewer rows; where
-    /// to go on.
+    /// Tests the conjuncts from the position `next` on, until one would better see fewer rows;
+    /// where to go on.
     fn test(&mut self, next: usize, left: &mut Left) -> Result<usize> {
         let mut evaluation = self.exprs.begin(&left.batch);
         for position in next..self.conjuncts.len() {

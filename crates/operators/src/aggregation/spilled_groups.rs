@@ -6,9 +6,9 @@
 //! open    a part after the other: its streams in their order, rows in the order of writing
 //! ```
 //!
-//! The first level splits as `radix_partitions` does, so that its partitions go to the files as they
-//! are. A part that does not fit in memory either is written again, split by other bits of the hash:
-//! the next level.
+//! The first level splits as `radix_partitions` does, so that its partitions go to the files as
+//! they are. A part that does not fit in memory either is written again, split by other bits of the
+//! hash: the next level.
 
 use super::radix_partitions;
 use volley_error::Result;

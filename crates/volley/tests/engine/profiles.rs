@@ -165,4 +165,11 @@ fn queries_of_several_tasks_are_watched_kept_and_written() {
     let pages = || std::fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path());
     let page = std::fs::read_to_string(pages().next().unwrap()).unwrap();
     assert!(page.contains("GROUP BY a.k") && pages().count() == 1);
+    // A query that fails has a profile, too, also when its tasks have not all started.
+    let failing = "SELECT k, sum(CAST(n || 'x' AS INTEGER)) FROM t GROUP BY k";
+    let outcome = session.sql(failing).and_then(|it| it.collect());
+    assert!(outcome.is_err());
+    let profile = session.last_profile().unwrap();
+    assert!(profile.fragments.len() > 1 && profile.run.as_ref().unwrap().error.is_some());
+    assert_eq!(pages().count(), 2);
 }
