@@ -1,7 +1,5 @@
 //! Files that are written are read.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use crate::ArrowFormat;
 use bytes::Bytes;
 use std::{

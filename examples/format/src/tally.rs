@@ -40,7 +40,7 @@ impl FormatExtension for TallyFormat {
             return Err(error.at("file", file.path()));
         }
         let bytes = file.size_bytes() - MAGIC.len() as u64;
-        if bytes % 8 != 0 {
+        if !bytes.is_multiple_of(8) {
             return Err(Error::corruption("a tally has 8 bytes per number").at("file", file.path()));
         }
         let schema = Schema::new(vec![Field::new("n", Type::BigInt)]);
