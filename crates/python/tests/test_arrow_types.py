@@ -112,7 +112,7 @@ def whole(table, name="a"):
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-@hypothesis.settings(max_examples=250, deadline=None)
+@hypothesis.settings(max_examples=250, deadline=None, derandomize=True)
 @hypothesis.given(st.data())
 def test_columns_of_arrow_come_back(data):
     of, cells, to = data.draw(columns())
@@ -124,7 +124,9 @@ def test_columns_of_arrow_come_back(data):
     assert back.schema.field("a").type == to
     expected = whole(table)
     if of != to and pyarrow.types.is_nested(of):
-        assert repr(back.column("a").to_pylist()) == repr(expected.to_pylist()) or not _prints(to) or "half" in str(of)
+        # Python's datetime has fewer years than timestamps.
+        if _prints(to) and "half" not in str(of):
+            assert repr(back.column("a").to_pylist()) == repr(expected.to_pylist())
         return
     if of == pyarrow.float16():
         expected = pyarrow.array([None if it is None else float(it) for it in values], pyarrow.float32())

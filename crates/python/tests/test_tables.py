@@ -173,7 +173,7 @@ def columns(draw, depth=2):
 DB = vl.connect(threads=1)
 
 
-@hypothesis.settings(max_examples=120, deadline=None)
+@hypothesis.settings(max_examples=120, deadline=None, derandomize=True)
 @hypothesis.given(st.data())
 def test_arrow_columns_survive_a_round_trip(data):
     of, cells = data.draw(columns())
