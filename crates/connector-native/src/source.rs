@@ -413,7 +413,7 @@ impl Loader for BlockLoader {
     }
 }
 
-/// Bounds of values of which some were overwritten with others.
+/// Bounds of values, some of them overwritten with others.
 fn widened(bounds: &Bounds, modified: &Vector) -> Bounds {
     let of_modified = bounds_of(modified).unwrap_or_default();
     let widened = union_bounds(bounds, u64::MAX, &of_modified, modified.len() as u64);

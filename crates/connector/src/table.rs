@@ -82,7 +82,7 @@ pub struct ColumnField {
 /// What to read.
 #[derive(Clone)]
 pub struct ScanRequest {
-    /// The columns to put out, by position in the table; those behind its columns are
+    /// The columns to output, by position in the table; those after its columns are
     /// [fields](Table::fields).
     pub columns: Vec<usize>,
     /// Conjuncts over the table's columns. The source applies all of them: a row that it puts out

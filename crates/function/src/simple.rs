@@ -179,6 +179,7 @@ mod ascii;
 mod writer;
 mod seen;
 mod sorted;
+mod specialized;
 mod map_keys;
 mod lambda;
 mod function;
@@ -214,6 +215,7 @@ pub use output::{Output, Plain, Returned, Stored};
 pub use pattern::{Pattern, SqlType};
 pub use seen::Seen;
 pub use sorted::{Sorted, sorted, sorted_unstable};
+pub use specialized::specialized;
 pub use text::{
     StringWriter, Written, map_slice, map_text, slice_binary, slice_ternary, slice_unary,
     text_binary, text_quaternary, text_ternary, text_unary, write_texts,

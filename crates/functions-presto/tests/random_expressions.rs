@@ -21,8 +21,7 @@ const LEFT_OUT: [(&str, &str); 6] = [
     ("presto.shuffle", "random"),
 ];
 
-/// Functions with an overload that takes values of which no random ones are made; records of the
-/// corpus call them.
+/// Functions with an overload for types without random values here; records of the corpus call them.
 const CALLED_IN_PART: [(&str, &str); 16] = [
     ("presto.at_timezone", "ids of zones"),
     ("presto.bar", "colors"),

@@ -1,5 +1,5 @@
-//! Keeps a range of rows of each group of adjacent rows. Of groups of which the first row is kept,
-//! others are dropped before they are sorted (see `first_rows`).
+//! Keeps a range of rows of each group of adjacent rows. Where that is the first row, others are
+//! dropped before they are sorted (see `first_rows`).
 
 mod first_rows;
 mod lower;

@@ -351,7 +351,7 @@ impl Distributor<'_> {
         Ok(vec![self.in_one_task(node, inputs)])
     }
 
-    /// An input of which one task has all rows.
+    /// An input whose rows are all in one task.
     fn place_single(&mut self, input: &Arc<PlanNode>) -> Result<Placed> {
         let placed = self.place(input)?.into_iter();
         search::first_cheapest(placed.map(|it| self.single(it)))

@@ -156,9 +156,9 @@ impl ModifiedValues<'_> {
         self.values.slice(self.first, self.sids.len())
     }
 
-    /// The rows `passing`, of which a test on values of the base told that they pass, with those of
-    /// `among` whose modified value passes, and without those whose modified value does not. Rows
-    /// are counted from the start of the base rows `sids`, among which all modified rows are.
+    /// The rows `passing`, whose values in the base passed a test, with those of `among` whose
+    /// modified value passes, and without those whose modified value does not. Rows are counted
+    /// from the start of the base rows `sids`, among which all modified rows are.
     ///
     /// # Errors
     ///

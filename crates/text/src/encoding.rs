@@ -121,19 +121,7 @@ impl<R: Read> Read for Transcoder<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Returns `step` bytes at a time.
-    struct Slow<'b>(&'b [u8], usize);
-
-    impl Read for Slow<'_> {
-        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-            let count = self.0.len().min(out.len()).min(self.1);
-            let (now, later) = self.0.split_at(count);
-            out[..count].copy_from_slice(now);
-            self.0 = later;
-            Ok(count)
-        }
-    }
+    use crate::slow_reader::Slow;
 
     fn decoded(bytes: &[u8], encoding: Encoding, step: usize) -> io::Result<String> {
         let mut text = String::new();

@@ -15,6 +15,8 @@ mod time_guess;
 mod json_array;
 mod zstd_stream;
 mod encoding;
+#[cfg(test)]
+mod slow_reader;
 mod csv_delimiter;
 mod rejects;
 mod input;

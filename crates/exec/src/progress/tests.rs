@@ -184,7 +184,7 @@ fn shares_never_go_back() {
     assert_eq!(shares, [0.2, 0.2, 0.5, 1.0, 1.0]);
 }
 
-/// A series of one row, of which `done` of 10 million rows were made: 1 s in all.
+/// A series that made `done` of its 10 million rows: 1 s in all.
 fn series(done: u64) -> Figures {
     const MANY: OperatorCost =
         OperatorCost { emits: Emits::Many, ..OperatorCost::along(20.0, 2.0) };

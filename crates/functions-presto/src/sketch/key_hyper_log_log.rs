@@ -17,6 +17,7 @@ use super::{
     approx_set::hash_of,
     hyper_log_log::HyperLogLog,
     scalar::{self, bytes_of, malformed},
+    types::SketchKind,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use twox_hash::XxHash64;
@@ -26,11 +27,7 @@ use volley_functions::{
     kll::take,
     value_aggregate::{ValueRow, elements},
 };
-use volley_types::{
-    Type, Value,
-    custom::{Custom, CustomOrder, CustomType},
-    text,
-};
+use volley_types::{Type, Value};
 
 const VERSION: u8 = 1;
 const VALUES_MAX: usize = 4096;
@@ -222,55 +219,12 @@ fn other_buckets() -> Error {
     Error::invalid_value("cannot merge sketches with different numbers of buckets")
 }
 
-/// The type KHYPERLOGLOG.
-#[derive(Debug)]
-struct KeySketch;
-
-impl CustomType for KeySketch {
-    fn name(&self) -> &str {
-        "KHYPERLOGLOG"
-    }
-
-    fn storage(&self) -> &Type {
-        &Type::Varbinary
-    }
-
-    fn push(&self, out: &mut String, stored: &Value) {
-        if let Value::Varbinary(bytes) = stored {
-            text::push_binary(out, bytes);
-        }
-    }
-
-    fn parse(&self, text: &str) -> Option<Value> {
-        let mut bytes = Vec::new();
-        text::parse_binary(text, &mut bytes)?;
-        KeyHyperLogLog::read(&bytes).map(|_| Value::Varbinary(bytes.into()))
-    }
-
-    /// Sketches of one table may differ.
-    fn order(&self) -> CustomOrder {
-        CustomOrder::None
-    }
-}
-
 fn sketch_type() -> Type {
-    Type::Custom(Custom::new(KeySketch))
+    SketchKind::Keys.of(&Type::BigInt)
 }
 
-/// Registers the type, its conversion from bytes and its functions.
+/// Registers the functions of the type.
 pub(super) fn register(registry: &mut Registry) {
-    registry.types_mut().add_plain(KeySketch);
-    registry.add_casts(Arc::new(|from, to| {
-        if *from != Type::Varbinary || *to != sketch_type() {
-            return None;
-        }
-        let types = vec![Type::Varbinary];
-        let cast = scalar::bound(&types.clone(), types, sketch_type(), |row| {
-            sketch(row, 0)?;
-            Ok(row.value(0))
-        })?;
-        Some(volley_function::BoundScalar { name: "cast".to_owned(), ..cast })
-    }));
     aggregate::add(
         registry,
         ("khyperloglog_agg", "khyperloglog_agg(x, identity) -> khyperloglog"),

@@ -1,7 +1,10 @@
-//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST. Stored as
-//! VARBINARY, in Presto's bytes.
+//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST, KHYPERLOGLOG. Stored
+//! as VARBINARY, in Presto's bytes.
 
-use super::{SetDigest, TDigest, aggregate::Sketch, kll_bytes, quantile_digest::QuantileDigest};
+use super::{
+    SetDigest, TDigest, aggregate::Sketch, key_hyper_log_log::KeyHyperLogLog, kll_bytes,
+    quantile_digest::QuantileDigest,
+};
 use std::sync::Arc;
 use volley_error::Error;
 use volley_function::{BoundScalar, Registry, ScalarTraits, simple};
@@ -23,6 +26,8 @@ pub enum SketchKind {
     Kll,
     /// The least hashes of a set.
     Set,
+    /// Identities by value.
+    Keys,
 }
 
 /// A type of sketches.
@@ -39,6 +44,7 @@ impl SketchType {
             (SketchKind::TDigest, _) => TDigest::from_bytes(bytes).is_some(),
             (SketchKind::QDigest, _) => QuantileDigest::read(bytes).is_some(),
             (SketchKind::Set, _) => SetDigest::from_bytes(bytes).is_some(),
+            (SketchKind::Keys, _) => KeyHyperLogLog::read(bytes).is_some(),
             (SketchKind::Kll, Type::BigInt) => kll_bytes::read::<i64>(bytes).is_some(),
             (SketchKind::Kll, Type::Varchar) => kll_bytes::read::<String>(bytes).is_some(),
             (SketchKind::Kll, Type::Boolean) => kll_bytes::read::<bool>(bytes).is_some(),
@@ -75,8 +81,13 @@ impl CustomType for SketchType {
 }
 
 impl SketchKind {
-    const ALL: [SketchKind; 4] =
-        [SketchKind::TDigest, SketchKind::QDigest, SketchKind::Kll, SketchKind::Set];
+    const ALL: [SketchKind; 5] = [
+        SketchKind::TDigest,
+        SketchKind::QDigest,
+        SketchKind::Kll,
+        SketchKind::Set,
+        SketchKind::Keys,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -84,24 +95,25 @@ impl SketchKind {
             SketchKind::QDigest => "QDIGEST",
             SketchKind::Kll => "KLLSKETCH",
             SketchKind::Set => "SETDIGEST",
+            SketchKind::Keys => "KHYPERLOGLOG",
         }
     }
 
-    /// The types of values that there are sketches of; a set's are not part of its type, which
-    /// has that of hashes here.
+    /// The types of values that there are sketches of; those of sets and keys are not part of the
+    /// type, which has that of hashes here.
     pub fn elements(self) -> &'static [Type] {
         match self {
             SketchKind::TDigest => &[Type::Double],
             SketchKind::QDigest => &[Type::BigInt, Type::Real, Type::Double],
             SketchKind::Kll => &[Type::BigInt, Type::Double, Type::Varchar, Type::Boolean],
-            SketchKind::Set => &[Type::BigInt],
+            SketchKind::Set | SketchKind::Keys => &[Type::BigInt],
         }
     }
 
     /// The type of sketches of `element`s.
     pub fn of(self, element: &Type) -> Type {
         let name = match self {
-            SketchKind::Set => self.name().to_owned(),
+            SketchKind::Set | SketchKind::Keys => self.name().to_owned(),
             _ => format!("{}({element})", self.name()),
         };
         Type::Custom(Custom::new(SketchType { name, kind: self, element: element.clone() }))

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use volley_error::Result;
-use volley_function::{Argument, BindScalar, BoundScalar, EvalContext, ScalarFunction};
+use volley_function::{
+    Argument, BindScalar, BlockFunction, BoundScalar, EvalContext, ScalarFunction,
+};
 use volley_types::{
     Type, Value,
     civil::{is_infinite_date, is_infinite_timestamp},
@@ -60,6 +62,12 @@ impl ScalarFunction for NullOfInfinite {
         let inner = self.inner.specialize(args)?;
         Ok(inner.map(|inner| Arc::new(NullOfInfinite { inner }) as _))
     }
+
+    /// Blocks of functions of this chapter report an infinite argument as a row that may have
+    /// failed, so that such rows are evaluated here.
+    fn block(&self) -> Option<Arc<dyn BlockFunction>> {
+        self.inner.block()
+    }
 }
 
 /// The active rows in which an argument is infinite.
@@ -99,4 +107,26 @@ fn infinite_rows(rows: &Rows, args: &[Vector]) -> Result<Rows> {
         infinite.union(&Rows::from_indices(rows.len(), found));
     }
     Ok(infinite)
+}
+
+#[cfg(test)]
+mod tests {
+    use volley_function::{BlockArg, Registry};
+    use volley_types::Type;
+
+    #[test]
+    fn fields_of_dates_run_in_blocks_that_report_infinite_dates() {
+        let mut registry = Registry::new();
+        crate::register(&mut registry);
+        for name in ["year", "month", "day", "quarter"] {
+            let bound = registry.resolve_scalar(name, &[Type::Date]).unwrap();
+            let block = bound.function.block().unwrap();
+            let run = |days: [i32; 2]| {
+                let bytes: Vec<u8> = days.iter().flat_map(|it| it.to_ne_bytes()).collect();
+                block.run(&[BlockArg(&bytes)], &mut [0; 16])
+            };
+            assert!(run([0, 20_000]), "{name}");
+            assert!(!run([0, i32::MAX]) && !run([-i32::MAX, 1]), "{name}");
+        }
+    }
 }

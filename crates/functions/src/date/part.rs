@@ -14,7 +14,11 @@ use volley_function::{
     Argument, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits, block_unary,
     simple::{self, BigInt, Date, Double, Interval, Time, Timestamp, Varchar},
 };
-use volley_types::{Type, Value, civil::MICROS_PER_DAY, custom::TimestampUnit};
+use volley_types::{
+    Type, Value,
+    civil::{MICROS_PER_DAY, is_infinite_date},
+    custom::TimestampUnit,
+};
 use volley_vector::{Rows, Vector};
 
 /// Registers `date_part` (EXTRACT), `year` to `microsecond`, `epoch` and `julian`.
@@ -191,7 +195,7 @@ fn field_function(unit: Unit, source: Source) -> Arc<dyn ScalarFunction> {
 
 fn of_date(f: impl Fn(i32) -> i64 + Copy + Send + Sync + 'static) -> Arc<dyn ScalarFunction> {
     let function = simple::function1::<Date, BigInt, _>(f);
-    simple::with_block(function, block_unary(move |days| (f(days), false)))
+    simple::with_block(function, block_unary(move |days| (f(days), is_infinite_date(days))))
 }
 
 fn bind_date_part(args: &[Type]) -> Option<BoundScalar> {

@@ -16,7 +16,7 @@
 use crate::nested_loop_join::ordered_integers;
 use std::collections::HashMap;
 use volley_error::Result;
-use volley_exec::{Lowering, Operator, OperatorContext, Step, StepContext};
+use volley_exec::{Lowering, OperatorContext, Transform};
 use volley_memory::Reservation;
 use volley_plan::{GroupLimitNode, PlanNode, PlanNodeId, PlanWalk};
 use volley_types::Type;
@@ -67,8 +67,8 @@ impl FirstRowSorts {
 }
 
 impl FirstRowsOf {
-    /// Of groups of one column of integers, of which only the first row is kept in the order of
-    /// another column of numbers.
+    /// For groups of one column of integers that keep only their first row in the order of another
+    /// column of numbers.
     fn of(limit: &GroupLimitNode) -> Option<FirstRowsOf> {
         let PlanNode::OrderBy(sort) = &*limit.input else { return None };
         let &[group] = limit.keys.as_slice() else { return None };
@@ -118,22 +118,11 @@ pub(crate) struct FirstRows {
     rows: u64,
     passed: u64,
     cx: OperatorContext,
-    pending: Option<Batch>,
-    input_done: bool,
 }
 
 impl FirstRows {
     pub(crate) fn new(of: FirstRowsOf, cx: &OperatorContext) -> FirstRows {
-        FirstRows {
-            of,
-            slots: None,
-            is_begun: false,
-            rows: 0,
-            passed: 0,
-            cx: cx.clone(),
-            pending: None,
-            input_done: false,
-        }
+        FirstRows { of, slots: None, is_begun: false, rows: 0, passed: 0, cx: cx.clone() }
     }
 
     fn begin(&mut self) {
@@ -204,31 +193,15 @@ fn nulls(column: &Vector) -> Result<Vec<bool>> {
     Ok((0..column.len()).map(|row| decoded.is_null(row)).collect())
 }
 
-impl Operator for FirstRows {
+impl Transform for FirstRows {
     fn name(&self) -> &'static str {
         "first rows"
     }
 
-    fn accept(&mut self, input: Batch) -> Result<()> {
-        self.pending = Some(input);
-        Ok(())
-    }
-
-    fn finish_input(&mut self) -> Result<()> {
-        self.input_done = true;
-        Ok(())
-    }
-
-    fn step(&mut self, _cx: &mut StepContext<'_>) -> Result<Step> {
-        if let Some(batch) = self.pending.take() {
-            if !self.is_begun {
-                self.begin();
-            }
-            let batch = self.passing(batch)?;
-            if batch.rows() > 0 {
-                return Ok(Step::Output(batch));
-            }
+    fn transform(&mut self, batch: Batch) -> Result<Option<Batch>> {
+        if !self.is_begun {
+            self.begin();
         }
-        Ok(if self.input_done { Step::Finished } else { Step::NeedInput })
+        Ok(Some(self.passing(batch)?).filter(|it| it.rows() > 0))
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     registration::wrong_node,
 };
 use volley_error::Result;
-use volley_exec::{Inputs, Lowering, PipelineBuilder};
+use volley_exec::{Inputs, Lowering, PipelineBuilder, TransformOperator};
 use volley_plan::{PlanNode, SortKey};
 use volley_types::Type;
 
@@ -18,7 +18,9 @@ pub(crate) fn lower(
     let PlanNode::OrderBy(node) = node else { return Err(wrong_node()) };
     let mut input = inputs.take()?;
     if let Some(of) = FirstRowSorts::of_node(cx) {
-        cx.add(&mut input, "first rows", move |cx| Ok(Box::new(FirstRows::new(of, cx))));
+        cx.add(&mut input, "first rows", move |cx| {
+            Ok(Box::new(TransformOperator::new(FirstRows::new(of, cx))))
+        });
     }
     let types: Vec<_> = node.input.schema().types().cloned().collect();
     Ok(sort(input, &types, &node.keys, cx))

@@ -14,7 +14,7 @@ use volley_plan::Routing;
 /// The work of an exchange without rows: fragments, tasks, buffers, pages.
 const START: f64 = 20_000.0;
 
-/// The rows of an input of which nothing is known.
+/// The rows of an input about which nothing is known.
 const ROWS_UNKNOWN: f64 = 1e6;
 
 /// A value in a table, compared with one on its way.

@@ -1,4 +1,4 @@
-//! Rows of several drivers by a hash of their keys, of which some partitions are on disk.
+//! Rows of several drivers by a hash of their keys; some of the partitions are on disk.
 //!
 //! All drivers write to the same files, one per partition: buffers of writers are the memory that a
 //! spilled join cannot do without.
