@@ -117,9 +117,6 @@ impl CachedFileSystem {
     /// ago, or is asked meanwhile, for the statement that this thread begins.
     fn open_known(&self, location: &str) -> Option<Arc<dyn RandomAccessFile>> {
         let statement = Validations::current();
-        if let Some(file) = statement.as_ref().and_then(|it| it.file(location)) {
-            return Some(file);
-        }
         let known = self.cache.known(location)?;
         if self.shared.written().contains(location) {
             return None;
@@ -227,12 +224,21 @@ fn file_entry(location: &str, file: &dyn RandomAccessFile) -> FileEntry {
     }
 }
 
+/// A file that the statement which this thread begins has opened before: it sees one version, even
+/// if the answer that there is another one arrives meanwhile.
+fn of_statement(location: &str) -> Option<Arc<dyn RandomAccessFile>> {
+    Validations::current()?.file(location)
+}
+
 impl FileSystem for CachedFileSystem {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
 
     fn entry(&self, location: &str) -> Pending<Option<FileEntry>> {
+        if let Some(file) = of_statement(location) {
+            return ready(Ok(Some(file_entry(location, &*file))));
+        }
         if let Some(probed) = self.shared.probed().get(location) {
             return ready(Ok(Some(file_entry(location, &*probed.file))));
         }
@@ -270,6 +276,9 @@ impl FileSystem for CachedFileSystem {
     }
 
     fn open(&self, location: &str) -> Pending<Arc<dyn RandomAccessFile>> {
+        if let Some(file) = of_statement(location) {
+            return ready(Ok(file));
+        }
         if let Some(probed) = self.shared.probed().remove(location) {
             return ready(Ok(probed.file));
         }
