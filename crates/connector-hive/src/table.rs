@@ -73,7 +73,7 @@ impl FileTable {
             let format =
                 options.format.or_else(|| format_of(path, &options.formats)).ok_or_else(|| {
                     Error::unsupported(format!("file of an unknown format: {path}")).hint(
-                        "names end with .parquet, .orc, .csv, .json, .jsonl, .ndjson or .arrow",
+                        "names end with .parquet, .orc, .csv, .json, .jsonl, .ndjson, .arrow or .avro",
                     )
                 })?;
             formats.push(format);

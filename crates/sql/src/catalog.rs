@@ -135,6 +135,11 @@ pub trait Catalog {
         None
     }
 
+    /// The format that was added for files whose names end as `path` does, if there is one.
+    fn added_format(&self, _path: &str) -> Option<&'static str> {
+        None
+    }
+
     /// Whether there is a function `name` for FROM, ignoring case.
     fn has_table_function(&self, _name: &str) -> bool {
         false

@@ -7,6 +7,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use volley_arrow_file::ArrowFormat;
+use volley_avro_file::AvroFormat;
 use volley_connector::{
     Database, DatabaseSource, FormatExtension, FormatRegistry, SinkFactory, SinkRegistry, Table,
     TableCall, TableFunction,
@@ -282,7 +283,7 @@ impl SessionBuilder {
     ///
     /// The first thing that was wrong; when the threads cannot be started.
     pub fn build(mut self) -> Result<Session> {
-        self = self.add_file_format(Arc::new(ArrowFormat));
+        self = self.add_file_format(Arc::new(ArrowFormat)).add_file_format(Arc::new(AvroFormat));
         #[cfg(feature = "cloud")]
         let files = self.files.with_cloud(environment()).with_cache();
         #[cfg(not(feature = "cloud"))]

@@ -268,6 +268,11 @@ impl Catalog for RunningCatalog<'_> {
         self.names.referenced(table)
     }
 
+    fn added_format(&self, path: &str) -> Option<&'static str> {
+        let format = self.session.host.formats.of_path(&path.to_ascii_lowercase());
+        format.map(|it| it.name())
+    }
+
     fn has_table_function(&self, name: &str) -> bool {
         self.names.has_table_function(name)
     }

@@ -1,9 +1,10 @@
-//! Arrow IPC files.
+//! Arrow IPC files and Avro files.
 
 use crate::{POOL_BYTES, ROWS_MAX, assert_not_internal, look_at, parquet::MemoryFile};
 use bytes::Bytes;
 use std::{sync::Arc, task::Waker};
 use volley_arrow_file::ArrowFormat;
+use volley_avro_file::AvroFormat;
 use volley_connector::{FormatExtension, FormatFile, FormatRequest, SourceStep};
 use volley_error::Result;
 use volley_memory::Pool;
@@ -13,8 +14,13 @@ pub fn arrow_file(bytes: &[u8]) {
     added_format(&ArrowFormat, bytes);
 }
 
+/// As [`arrow_file`], for Avro files.
+pub fn avro_file(bytes: &[u8]) {
+    added_format(&AvroFormat, bytes);
+}
+
 /// Opens the bytes as a file of a format and reads all columns, and the first one alone.
-pub(crate) fn added_format(format: &dyn FormatExtension, bytes: &[u8]) {
+fn added_format(format: &dyn FormatExtension, bytes: &[u8]) {
     let pool = Pool::root("fuzz", Some(POOL_BYTES));
     let file = Arc::new(MemoryFile(Bytes::copy_from_slice(bytes)));
     if let Ok(file) = format.open(file, &pool) {

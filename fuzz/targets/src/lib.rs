@@ -3,7 +3,7 @@
 //! ```text
 //! parquet   a file: all of its columns are read, with filters and without
 //! orc       likewise
-//! arrow_file likewise
+//! arrow_file, avro_file  likewise
 //! csv, json a file
 //! spill     the bytes of a batch
 //! presto_page  pages of Presto
@@ -34,7 +34,7 @@ mod presto;
 mod query;
 mod text;
 
-pub use arrow_file::arrow_file;
+pub use arrow_file::{arrow_file, avro_file};
 pub use batch::{native_page, page_types, presto_page, spill, spill_types};
 pub use cast::cast;
 pub use codec::{codec, codec_types};
@@ -61,8 +61,9 @@ fn assert_not_internal(error: &Error) {
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("arrow_file", arrow_file),
+    ("avro_file", avro_file),
     ("parquet", parquet),
     ("spill", spill),
     ("native_page", native_page),

@@ -34,6 +34,7 @@ const CRATES: &[(&str, char)] = &[
     ("orc", LEAF),
     ("text", LEAF),
     ("arrow-file", LEAF),
+    ("avro-file", LEAF),
     ("connector-hive", LEAF),
     ("connector-memory", LEAF),
     ("storage", LEAF),

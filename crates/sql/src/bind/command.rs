@@ -378,20 +378,6 @@ pub(super) fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<()
     Ok(())
 }
 
-pub(super) fn format_of(path: &str) -> Result<String> {
-    let ending = Path::new(path).extension().and_then(|it| it.to_str());
-    match ending.map(str::to_ascii_lowercase).as_deref() {
-        Some("parquet") => Ok("parquet".to_owned()),
-        Some("orc") => Ok("orc".to_owned()),
-        Some("csv" | "tsv") => Ok("csv".to_owned()),
-        Some("json" | "ndjson" | "jsonl") => Ok("json".to_owned()),
-        _ => {
-            let error = Error::invalid_query(format!("unknown file format: {path}"));
-            Err(error.hint("add (FORMAT parquet) or (FORMAT csv)"))
-        }
-    }
-}
-
 /// What a database is called that is opened from `path`: its last part, without an ending.
 fn database_name(path: &str) -> Option<String> {
     let stem = Path::new(path.trim_end_matches('/')).file_stem()?.to_str()?;

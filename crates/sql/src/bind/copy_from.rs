@@ -1,14 +1,12 @@
 //! COPY FROM.
 
-use super::{
-    Binder, Bound, command::format_of, select::column_expr, target::Target, write::projected,
-};
+use super::{Binder, Bound, select::column_expr, target::Target, write::projected};
 use crate::{
     CopiedText, CopyFrom, Query, Statement,
     write::{LaterRows, text_handle},
 };
 use sqlparser::ast::{Ident, ObjectName};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use volley_connector::WriteKind;
 use volley_error::{Error, Result};
 use volley_logical::{Column, Expr, Plan, SortKey, SpecialForm};
@@ -63,9 +61,24 @@ impl<'a> Binder<'a> {
         }
         let format = match format {
             Some(format) => format,
-            None => format_of(path)?,
+            None => self.format_of(path)?.to_owned(),
         };
         Ok((format, options))
+    }
+
+    /// The format of a file by the end of its name.
+    fn format_of(&self, path: &str) -> Result<&'static str> {
+        let ending = Path::new(path).extension().and_then(|it| it.to_str());
+        match ending.map(str::to_ascii_lowercase).as_deref() {
+            Some("parquet") => Ok("parquet"),
+            Some("orc") => Ok("orc"),
+            Some("csv" | "tsv") => Ok("csv"),
+            Some("json" | "ndjson" | "jsonl") => Ok("json"),
+            _ => self.shared.catalog.added_format(path).ok_or_else(|| {
+                Error::invalid_query(format!("unknown file format: {path}"))
+                    .hint("add (FORMAT parquet) or (FORMAT csv)")
+            }),
+        }
     }
 
     /// The fields of a CSV file, for columns of the target.
