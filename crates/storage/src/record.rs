@@ -5,7 +5,7 @@
 //!   1 commit    stamp, difference of the catalog (optional), tables, sequences that were made
 //!   2 replace   table, numbers of segments that follow each other, those that take their place
 //!   3 numbers   sequence, where a recovery goes on
-//!   4 columns   as 2, and after each segment which columns have blocks of other segments (since 1.1)
+//!   4 columns   since 1.1: as 2, and after each segment the columns with blocks of other segments
 //! ```
 
 use crate::{ChunkFiles, Segment};
