@@ -312,12 +312,31 @@ fn bad_files_are_named_with_what_to_do() {
     fs::write(&manifest, &bytes).unwrap();
     fs::write(&current, &text).unwrap();
     assert_eq!(sql(&path, "SELECT count(*) AS n FROM items"), "n\n1000\n");
-    // A missing file of rows.
+    // A file that is cut, and files that are missing.
+    let sum = [&path[..], "-c", "SELECT sum(id) FROM items"];
     for file in files(&path, "data") {
-        fs::remove_file(file).unwrap();
+        let rows = fs::read(&file).unwrap();
+        fs::write(&file, &rows[..rows.len() / 2]).unwrap();
+        let err = attempt(&sum);
+        assert!(err.contains("damaged block: the file ends before it"), "{err}");
+        assert!(err.contains("data/") && err.contains("volley salvage"), "{err}");
+        fs::remove_file(&file).unwrap();
+        let err = attempt(&sum);
+        assert!(err.contains("a file of the database is missing"), "{err}");
+        assert!(err.contains("data/") && err.contains("volley salvage"), "{err}");
+        fs::write(&file, rows).unwrap();
     }
-    let err = attempt(&[&path, "-c", "SELECT sum(id) FROM items"]);
-    assert!(err.contains("data/"), "{err}");
+    assert!(sql(&path, "SELECT count(*) AS n FROM items").contains("1000"));
+    for file in [&manifest, &current] {
+        let bytes = fs::read(file).unwrap();
+        fs::remove_file(file).unwrap();
+        let err = attempt(&sum);
+        assert!(err.contains("missing") && err.contains("volley salvage"), "{err}");
+        assert!(err.contains(file.file_name().unwrap().to_str().unwrap()), "{err}");
+        fs::write(file, bytes).unwrap();
+    }
+    // Nothing was changed or removed.
+    assert!(sql(&path, "SELECT count(*) AS n FROM items").contains("1000"));
     // A file in place of the folder.
     let file = Path::new(&path).join("LOCK");
     let err = attempt(&[file.to_str().unwrap(), "-c", "SELECT 1"]);

@@ -81,6 +81,8 @@ pub struct Counts {
     pub checkpoints: u64,
     /// Segments that were written again.
     pub propagations: u64,
+    /// Of these, those that wrote some columns only, now or before.
+    pub column_propagations: u64,
     /// Merges of segments.
     pub merges: u64,
     /// Databases that were opened again without a crash.
@@ -418,6 +420,12 @@ impl World {
         match storage.propagate(table, segment) {
             Ok(()) => {
                 self.counts.propagations += 1;
+                let version = storage.snapshot();
+                let segments = version.tables.get(&table).map(|it| it.segments.as_slice());
+                let mut segments = segments.unwrap_or_default().iter();
+                if segments.any(|it| !it.segment.has_own_blocks()) {
+                    self.counts.column_propagations += 1;
+                }
                 self.check()
             }
             Err(error) => self.expect_fault("a propagation", &error),
@@ -668,6 +676,7 @@ impl Counts {
         self.crashes += other.crashes;
         self.checkpoints += other.checkpoints;
         self.propagations += other.propagations;
+        self.column_propagations += other.column_propagations;
         self.merges += other.merges;
         self.reopened += other.reopened;
         self.reads += other.reads;

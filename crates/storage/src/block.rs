@@ -116,16 +116,7 @@ pub(crate) fn check(
     address: &BlockAddress,
     salt: u64,
 ) -> Result<()> {
-    let damaged = |what: &str| {
-        let error = Error::corruption(format!("damaged block: {what}"));
-        let error = error.at("offset", address.offset).at("table", identity.table);
-        let error = error.at("segment", identity.segment);
-        let error = match identity.column {
-            NO_COLUMN => error,
-            column => error.at("column", column),
-        };
-        error.hint(crate::RESTORE)
-    };
+    let damaged = |what: &str| damaged(identity, address, what);
     let Some((header_bytes, payload)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Err(damaged("it ends early"));
     };
@@ -142,6 +133,19 @@ pub(crate) fn check(
         return Err(damaged("another block is in its place"));
     }
     Ok(())
+}
+
+/// The error of a block that cannot be read.
+#[cold]
+pub(crate) fn damaged(identity: &BlockIdentity, address: &BlockAddress, what: &str) -> Error {
+    let error = Error::corruption(format!("damaged block: {what}"));
+    let error = error.at("offset", address.offset).at("table", identity.table);
+    let error = error.at("segment", identity.segment);
+    let error = match identity.column {
+        NO_COLUMN => error,
+        column => error.at("column", column),
+    };
+    error.hint(crate::RESTORE)
 }
 
 fn checksum(fields: &[u8], payload: &[u8], salt: u64) -> u64 {

@@ -8,6 +8,7 @@ use crate::{
     block::{self, BlockAddress, BlockIdentity, HEADER_BYTES, PAYLOAD_BYTES_MAX},
     block_cache::BlockCache,
     points::PointCache,
+    store::open_existing,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -200,7 +201,7 @@ impl ChunkFile {
         if let Some(file) = open.as_ref() {
             return Ok(Arc::clone(file));
         }
-        let file = self.store.open(&file_name(self.number)?)?;
+        let file = open_existing(&*self.store, &file_name(self.number)?)?;
         *open = Some(Arc::clone(&file));
         Ok(file)
     }
@@ -231,7 +232,9 @@ impl StoredBlock {
         let file = self.file.open()?;
         let read = || {
             let end = self.address.offset + (HEADER_BYTES as u64) + u64::from(self.address.bytes);
-            file.check_range(&(self.address.offset..end))?;
+            if end > file.size_bytes() {
+                return Err(block::damaged(identity, &self.address, "the file ends before it"));
+            }
             let mut bytes = vec![0; HEADER_BYTES + self.address.bytes as usize];
             file.read_into(self.address.offset, &mut bytes)?;
             block::check(&bytes, identity, &self.address, self.file.salt)?;

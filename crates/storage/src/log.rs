@@ -51,7 +51,7 @@ const HEADER_BYTES: usize = 32;
 const FILE_MAGIC: [u8; 4] = *b"VLOG";
 const GROUP_MAGIC: [u8; 4] = *b"VGRP";
 const VERSION_MAJOR: u8 = 1;
-const VERSION_MINOR: u8 = 0;
+const VERSION_MINOR: u8 = 1;
 
 /// A file that is longer gets no more groups.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -146,7 +146,7 @@ impl Log {
     fn create(&self) -> Result<OpenLog> {
         let number = self.ids.next_file();
         let mut file = self.store.create(&file_name(number)?)?;
-        file.append_all(&file_header(number, self.next, self.salt))?;
+        file.append_all(&file_header(VERSION_MINOR, number, self.next, self.salt))?;
         self.store.sync_names(&Name::new(FOLDER)?)?;
         Ok(OpenLog { number, file })
     }
@@ -168,7 +168,7 @@ pub(crate) fn one_group(
     payload: &[u8],
     salt: u64,
 ) -> Result<(Name, Vec<u8>)> {
-    let mut bytes = file_header(file, group, salt).to_vec();
+    let mut bytes = file_header(VERSION_MINOR, file, group, salt).to_vec();
     bytes.extend_from_slice(&group_header(group, file, payload, salt));
     bytes.extend_from_slice(payload);
     Ok((file_name(file)?, bytes))
@@ -178,8 +178,8 @@ fn file_name(number: u32) -> Result<Name> {
     Name::new(format!("{FOLDER}/{number:08x}"))
 }
 
-fn file_header(number: u32, first: u64, salt: u64) -> [u8; HEADER_BYTES] {
-    let version = [VERSION_MAJOR, VERSION_MINOR, 0, 0];
+fn file_header(minor: u8, number: u32, first: u64, salt: u64) -> [u8; HEADER_BYTES] {
+    let version = [VERSION_MAJOR, minor, 0, 0];
     header(FILE_MAGIC, version, u64::from(number), first, &[], salt)
 }
 

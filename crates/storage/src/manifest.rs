@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! manifest/<number, 8 hexadecimal digits>
-//!   "VMAN", u8 major version: 1, u8 minor version: 0, body, u64 XXH3-64 of all bytes before
+//!   "VMAN", u8 major version: 1, u8 minor version: 1, body, u64 XXH3-64 of all bytes before
 //!
 //! body  (numbers are those of volley_pdt::bytes)
 //!   number   number of the manifest
@@ -12,7 +12,8 @@
 //!   number   last numbers of objects, of segments, of files
 //!   block    catalog
 //!   count    tables; for each: table, count of segments; for each:
-//!     segment, next id of an insert, optional block of changes
+//!     segment, since 1.1 the columns with blocks of other segments, next id of an insert, optional
+//!     block of changes
 //!   count    sequences; for each: sequence, optional signed number
 //!
 //! CURRENT   "volley database 1\nmanifest <number>\n"
@@ -28,6 +29,7 @@ use crate::{
     ids::UsedIds,
     numbers::Numbers,
     record::{read_resume, write_resume},
+    store::open_existing,
     version::{TableVersion, Version},
 };
 use std::{
@@ -49,8 +51,12 @@ const CURRENT: &str = "CURRENT";
 pub(crate) const FOLDER: &str = "manifest";
 const MAGIC: [u8; 4] = *b"VMAN";
 const VERSION_MAJOR: u8 = 1;
-const VERSION_MINOR: u8 = 0;
+const VERSION_MINOR: u8 = 1;
+/// The minor version since which columns may have blocks of other segments.
+const MINOR_WITH_ORIGINS: u8 = 1;
 const CURRENT_BEGIN: &str = "volley database 1\nmanifest ";
+/// The format in [`CURRENT_BEGIN`].
+const FORMAT: u32 = 1;
 
 /// What a manifest holds besides a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +100,7 @@ pub(crate) struct SavedSegment {
 ///
 /// # Errors
 ///
-/// I/O; corruption: not a database's file.
+/// I/O; corruption: not a database's file; unsupported: a newer format.
 pub(crate) fn current(store: &dyn Store) -> Result<Option<u32>> {
     let name = Name::new(CURRENT)?;
     let file = match store.open(&name) {
@@ -108,10 +114,47 @@ pub(crate) fn current(store: &dyn Store) -> Result<Option<u32>> {
     let text = str::from_utf8(&bytes).unwrap_or_default();
     let number = text.strip_prefix(CURRENT_BEGIN).and_then(|it| it.strip_suffix('\n'));
     let number = number.and_then(|it| it.parse().ok());
-    number.map(Some).ok_or_else(|| {
-        let message = "this is not a database, or one of a newer version of volley";
-        Error::corruption(message).at("file", file.path())
-    })
+    number.map(Some).ok_or_else(|| unknown_current(text).at("file", file.path()))
+}
+
+/// The error of a file CURRENT that does not name a manifest.
+#[cold]
+fn unknown_current(text: &str) -> Error {
+    let first = text.lines().next().unwrap_or_default();
+    let format = first.strip_prefix("volley database ").and_then(|it| it.parse::<u32>().ok());
+    match format {
+        Some(format) if format > FORMAT => {
+            let message = format!("this is a database of format {format}, which is newer than");
+            let error = Error::unsupported(format!("{message} {FORMAT}"));
+            error.hint("use a newer version of volley")
+        }
+        _ => {
+            let message = "this is not a database, or its file CURRENT is damaged";
+            Error::corruption(message).hint(crate::RESTORE)
+        }
+    }
+}
+
+/// Refuses to make a database where CURRENT is missing and other files of a database are not.
+/// A creation that was interrupted leaves manifest 1 at most.
+///
+/// # Errors
+///
+/// I/O; corruption: there is such a file.
+pub(crate) fn refuse_leftovers(store: &dyn Store) -> Result<()> {
+    for folder in [FOLDER, "log", "data"] {
+        let listed = store.list(&Name::new(folder)?)?;
+        let is_leftover = |it: &Name| match u32::from_str_radix(it.file(), 16) {
+            Ok(number) => folder != FOLDER || number > 1,
+            Err(_) => false,
+        };
+        if let Some(found) = listed.iter().find(|it| is_leftover(&it.name)) {
+            let message = "the file CURRENT of the database is missing";
+            let error = Error::corruption(message).at("another file", &found.name);
+            return Err(error.hint(crate::RESTORE));
+        }
+    }
+    Ok(())
 }
 
 /// Writes manifest `number`.
@@ -156,9 +199,9 @@ pub(crate) fn remove_others(store: &dyn Store, number: u32) -> Result<()> {
 ///
 /// # Errors
 ///
-/// I/O.
+/// I/O; corruption: it is missing.
 pub(crate) fn load(store: &dyn Store, number: u32) -> Result<Vec<u8>> {
-    let file = store.open(&name(number)?)?;
+    let file = open_existing(store, &name(number)?)?;
     file.read(0..file.size_bytes()).map(|it| it.to_vec())
 }
 
@@ -169,7 +212,7 @@ pub(crate) fn load(store: &dyn Store, number: u32) -> Result<Vec<u8>> {
 /// Corruption: other bytes; unsupported: a newer format.
 pub(crate) fn salt(bytes: &[u8], number: u32) -> Result<u64> {
     let read = || {
-        let mut input = body(bytes)?;
+        let (_, mut input) = body(bytes)?;
         if input.u32()? != number {
             return Err(input.corrupt("another manifest is in its place"));
         }
@@ -212,6 +255,7 @@ pub(crate) fn write(
         let types = &version.table(*table)?.types;
         for saved in of_table {
             saved.version.segment.write(types, &mut output)?;
+            saved.version.segment.write_origins(&mut output);
             let next_id = saved.version.layers.write.next_id();
             let is_saved = !canary::makes(Mistake::IdsNotSaved);
             output.number(if is_saved { next_id.into() } else { 0 });
@@ -243,7 +287,7 @@ impl ManifestReader<'_> {
     }
 
     fn read_body(&self, bytes: &[u8]) -> Result<(ManifestHeader, Version)> {
-        let mut input = body(bytes)?;
+        let (minor, mut input) = body(bytes)?;
         let header = ManifestHeader {
             number: input.u32()?,
             salt: input.number()?,
@@ -255,7 +299,7 @@ impl ManifestReader<'_> {
         let used = UsedIds { object: input.number()?, segment: input.u32()?, file: input.u32()? };
         self.ids.use_up_to(used);
         let catalog = Arc::new(CatalogSnapshot::from_bytes(input.block()?, self.types)?);
-        let tables = input.all(|it| self.read_table(it, &catalog, stamp))?;
+        let tables = input.all(|it| self.read_table(it, minor, &catalog, stamp))?;
         let tables: BTreeMap<TableId, Arc<TableVersion>> =
             tables.into_iter().map(|it| (it.id, Arc::new(it))).collect();
         let entries = sequences(&catalog);
@@ -279,6 +323,7 @@ impl ManifestReader<'_> {
     fn read_table(
         &self,
         input: &mut Input<'_>,
+        minor: u8,
         catalog: &CatalogSnapshot,
         stamp: Stamp,
     ) -> Result<TableVersion> {
@@ -287,7 +332,10 @@ impl ManifestReader<'_> {
         let entry = entry.ok_or_else(|| input.corrupt("a table that does not exist"))?;
         let types: Arc<[Type]> = entry.columns.types().cloned().collect();
         let segments = input.all(|input| {
-            let segment = Arc::new(Segment::read(input, id, &types, self.files)?);
+            let segment = Segment::read(input, id, &types, self.files)?;
+            let has_origins = minor >= MINOR_WITH_ORIGINS;
+            let segment = if has_origins { segment.with_origins(input)? } else { segment };
+            let segment = Arc::new(segment);
             let next_id = input.u32()?;
             let run = input.optional(|it| StoredBlock::read_from(it, self.files))?;
             self.open_segment(segment, &types, next_id, run).map(Arc::new)
@@ -345,8 +393,8 @@ pub(crate) fn sequences(catalog: &CatalogSnapshot) -> BTreeMap<SequenceId, &Arc<
     entries.map(|it| (it.id, it)).collect()
 }
 
-/// The body, once its checksum is found right.
-fn body(bytes: &[u8]) -> Result<Input<'_>> {
+/// The minor version and the body, once its checksum is found right.
+fn body(bytes: &[u8]) -> Result<(u8, Input<'_>)> {
     let damaged =
         |what: &str| Error::corruption(format!("damaged manifest: {what}")).hint(crate::RESTORE);
     let (content, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("it ends early"))?;
@@ -362,7 +410,7 @@ fn body(bytes: &[u8]) -> Result<Input<'_>> {
         let error = Error::unsupported(format!("a database of format {major}.{minor}"));
         return Err(error.hint("use a newer version of volley"));
     }
-    Ok(input)
+    Ok((minor, input))
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

@@ -5,6 +5,7 @@
 //!   1 commit    stamp, difference of the catalog (optional), tables, sequences that were made
 //!   2 replace   table, numbers of segments that follow each other, those that take their place
 //!   3 numbers   sequence, where a recovery goes on
+//!   4 columns   since 1.1: as 2, and after each segment the columns with blocks of other segments
 //! ```
 
 use crate::{ChunkFiles, Segment};
@@ -20,6 +21,7 @@ use volley_types::{Type, TypeRegistry};
 const COMMIT: u8 = 1;
 const REPLACE: u8 = 2;
 const NUMBERS: u8 = 3;
+const COLUMNS: u8 = 4;
 
 /// A record.
 #[derive(Debug)]
@@ -70,11 +72,21 @@ impl Record {
                 commit.write(catalog, output)
             }
             Record::Replace { table, old, new } => {
-                output.byte(REPLACE);
+                let is_whole = new.iter().all(|it| it.has_own_blocks());
+                output.byte(if is_whole { REPLACE } else { COLUMNS });
                 output.number(table.0);
                 output.count(old.len());
                 old.iter().for_each(|it| output.number((*it).into()));
-                write_segments(new, &types_of(catalog, *table), output)
+                let types = types_of(catalog, *table);
+                if is_whole {
+                    return write_segments(new, &types, output);
+                }
+                output.count(new.len());
+                new.iter().try_for_each(|it| {
+                    it.write(&types, output)?;
+                    it.write_origins(output);
+                    Ok(())
+                })
             }
             Record::Numbers(sequence, resume) => {
                 output.byte(NUMBERS);
@@ -118,6 +130,14 @@ impl RecordReader<'_> {
             REPLACE => {
                 let (table, old) = (TableId(input.number()?), input.all(Input::u32)?);
                 let new = self.read_segments(input, table, catalog)?;
+                Record::Replace { table, old, new }
+            }
+            COLUMNS => {
+                let (table, old) = (TableId(input.number()?), input.all(Input::u32)?);
+                let types = types_of(catalog, table);
+                let new = input.all(|it| {
+                    Segment::read(it, table, &types, self.files)?.with_origins(it).map(Arc::new)
+                })?;
                 Record::Replace { table, old, new }
             }
             NUMBERS => {

@@ -63,14 +63,13 @@ fn create(
     ids: Arc<Ids>,
     budget: Arc<Budget>,
 ) -> Result<Storage> {
+    manifest::refuse_leftovers(&*store)?;
     let version = Version {
         catalog: Arc::new(CatalogSnapshot::with_main()),
         stamp: Stamp(1),
         ..Version::default()
     };
     let files = ChunkFiles::new(&store, &ids, options.salt, &options.pool);
-    // Files of a database whose creation was interrupted.
-    ids.use_up_to(crate::ids::UsedIds { file: files.last_number()?, ..Default::default() });
     let core = Core::new(Log::new(&store, &ids, options.salt, 1), None);
     let salt = options.salt;
     let storage = assemble(Parts { store, files, ids, budget, salt, core, version }, options);

@@ -7,7 +7,12 @@
 //! ```
 //!
 //! A block is a codec column: the unit of reading, of checksums and of scans.
+//!
+//! A segment whose changes modified some columns only is written again as a segment with new blocks
+//! of these columns. It takes the blocks of the other columns as they are: their headers name the
+//! segment that they were written for.
 
+mod columns;
 mod write;
 #[cfg(test)]
 mod tests;
@@ -56,6 +61,8 @@ pub struct Segment {
 pub(crate) struct SegmentColumn {
     pub(crate) blocks: Vec<StoredBlock>,
     pub(crate) bounds: Bounds,
+    /// The segment that the blocks were written for: what their headers say.
+    pub(crate) written_for: u32,
 }
 
 /// Bounds by column and zone.
@@ -65,7 +72,7 @@ impl Segment {
     /// A segment without rows, to which changes may insert some.
     pub fn empty(table: TableId, id: u32, columns: usize) -> Segment {
         let bounds = Bounds { nulls: Some(0), ..Bounds::default() };
-        let column = SegmentColumn { blocks: Vec::new(), bounds };
+        let column = SegmentColumn { blocks: Vec::new(), bounds, written_for: id };
         let columns = vec![column; columns];
         Segment { table, id, rows: 0, columns, zones_block: None, zones: OnceLock::new() }
     }
@@ -192,12 +199,14 @@ impl Segment {
     }
 
     fn identity(&self, kind: BlockKind, column: u32, number: u32) -> BlockIdentity {
-        let rows = if kind == BlockKind::Column { self.block_rows(number) } else { 0..self.rows };
+        let is_column = kind == BlockKind::Column;
+        let rows = if is_column { self.block_rows(number) } else { 0..self.rows };
+        let stored = self.columns.get(column as usize).filter(|_| is_column);
         BlockIdentity {
             kind,
             table: self.table.0,
             column,
-            segment: self.id,
+            segment: stored.map_or(self.id, |it| it.written_for),
             number,
             first_row: rows.start,
             rows: rows.end - rows.start,
@@ -235,7 +244,7 @@ impl Segment {
             let blocks = blocks.collect::<Result<Vec<_>>>()?;
             let bounds = read_bounds(input, data_type)?.pop();
             let bounds = bounds.ok_or_else(|| input.corrupt("a column without bounds"))?;
-            Ok(SegmentColumn { blocks, bounds })
+            Ok(SegmentColumn { blocks, bounds, written_for: id })
         });
         let columns = columns.collect::<Result<_>>()?;
         let zones_block = input.optional(|it| StoredBlock::read_from(it, files))?;

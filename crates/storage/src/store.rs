@@ -19,7 +19,7 @@ mod name;
 pub use name::Name;
 
 use std::{fmt, sync::Arc};
-use volley_error::Result;
+use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 
 /// Files that are only appended to, or replaced as a whole.
@@ -156,4 +156,21 @@ pub struct Abilities {
     pub writes: WriteKind,
     /// Bytes that are written as one: after a crash each is old or new. 0: unknown.
     pub sector_bytes: u32,
+}
+
+/// Opens a file that a database cannot be without.
+///
+/// # Errors
+///
+/// I/O; corruption: it is missing.
+pub(crate) fn open_existing(store: &dyn Store, name: &Name) -> Result<Arc<dyn RandomAccessFile>> {
+    store.open(name).map_err(|error| {
+        // An error of the listing says nothing about the file.
+        let is_missing = |it: Vec<Listed>| it.iter().all(|it| it.name != *name);
+        if !store.list(&name.folder()).is_ok_and(is_missing) {
+            return error;
+        }
+        let missing = Error::corruption("a file of the database is missing").at("file", name);
+        missing.caused_by(error).hint(crate::RESTORE)
+    })
 }

@@ -1,15 +1,15 @@
-//! A database that this version of the format has written, kept in the repository.
+//! Databases that each version of the format has written, kept in the repository.
 //!
-//! `cargo test -p volley-connector-native -- --ignored make_the_database` writes it again, when the
-//! format has changed before a release.
+//! `cargo test -p volley-connector-native -- --ignored make_the_database` writes that of the newest
+//! version again, when the format has changed before a release.
 
 use super::*;
 use std::fs;
 use volley_connector::{DefinedObject, SequenceEntry, SequenceId};
 
-/// The folder of the database.
-fn kept() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/database-1.0")
+/// The folder of the database of a version.
+fn kept(version: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(format!("database-{version}"))
 }
 
 fn types() -> Vec<Type> {
@@ -54,7 +54,8 @@ fn batch(numbers: std::ops::Range<i64>) -> Batch {
     Batch::new(types().iter().enumerate().map(column).collect(), rows.len())
 }
 
-/// A segment of 3000 rows, changes of it in a block, and more of them in the log.
+/// A segment of 3000 rows with a column that was written again, changes of it in a block, and more
+/// of them in the log; another table with a column that was written again, as the log has it.
 fn make(native: &NativeDatabase) {
     let definition = TableDefinition {
         keys: vec![KeyDefinition { columns: vec![0], is_primary: true, index: None }],
@@ -77,22 +78,54 @@ fn make(native: &NativeDatabase) {
     transaction.commit().unwrap();
     insert(native, id, vec![batch(0..3000)]);
     native.maintain(Maintenance::Vacuum(Some(id))).unwrap();
+    // Each of these writes a column again.
+    for _ in 0..2 {
+        change_rows(native, id, None, 8);
+        native.maintain(Maintenance::Vacuum(Some(id))).unwrap();
+        native.maintain(Maintenance::Checkpoint).unwrap();
+    }
     insert(native, id, vec![batch(3000..3010)]);
-    change_rows(native, id, 7, 8);
+    change_rows(native, id, Some(7), 8);
+    let other = make_other(native);
     native.maintain(Maintenance::Checkpoint).unwrap();
     insert(native, id, vec![batch(3010..3020)]);
-    change_rows(native, id, 3001, 100);
+    change_rows(native, id, Some(3001), 100);
+    change_rows(native, other, None, 9);
+    let version = native.storage().snapshot();
+    for segment in &version.table(other).unwrap().segments {
+        native.storage().propagate(other, segment.segment.id()).unwrap();
+    }
 }
 
-/// Deletes a row, and gives another one the text of it.
-fn change_rows(native: &NativeDatabase, id: TableId, deleted: i64, updated: i64) {
+/// A second table.
+fn make_other(native: &NativeDatabase) -> TableId {
+    let mut transaction = begin(native);
+    let field = |it: (usize, &Type)| Field::new(format!("c{}", it.0), it.1.clone());
+    let columns: Schema = types().iter().enumerate().map(field).collect();
+    let (schema, name) = ("main".to_owned(), "other".to_owned());
+    let definition = TableDefinition::default();
+    transaction.define(Definition::CreateTable { schema, name, columns, definition }).unwrap();
+    transaction.commit().unwrap();
+    let id = table_id(native, "other");
+    insert(native, id, vec![batch(0..100)]);
+    native.maintain(Maintenance::Vacuum(Some(id))).unwrap();
+    id
+}
+
+fn table_id(native: &NativeDatabase, name: &str) -> TableId {
+    let snapshot = native.snapshot().unwrap();
+    snapshot.catalog().relation("main", name).unwrap().as_table().unwrap().id
+}
+
+/// Deletes a row, and gives another one another text.
+fn change_rows(native: &NativeDatabase, id: TableId, deleted: Option<i64>, updated: i64) {
     let ids = with_ids(&table(native, id));
     let id_of = |key: i64| *ids.iter().find(|it| it.1[0] == Value::BigInt(key)).unwrap().0;
     let text = Vector::from_values(Type::Varchar, &[Value::text("changed")]);
     let changes = RowChanges {
         updates: vec![RowUpdates { ids: vec![id_of(updated)], values: Batch::new(vec![text], 1) }],
         updated_columns: vec![1],
-        deleted: vec![id_of(deleted)],
+        deleted: deleted.into_iter().map(id_of).collect(),
         ..RowChanges::default()
     };
     let mut transaction = begin(native);
@@ -125,8 +158,30 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn the_kept_database_is_read_and_changed() {
+    for version in ["1.0", "1.1"] {
+        read_and_change(version);
+    }
+}
+
+#[test]
+fn the_kept_database_of_1_1_has_columns_of_other_segments() {
     let folder = tempdir().unwrap();
-    copy(&kept(), folder.path());
+    copy(&kept("1.1"), folder.path());
+    let native = open(folder.path());
+    let id = table_id(&native, "other");
+    let mut expected: Vec<Vec<Value>> = (0..100).map(row).collect();
+    expected[9][1] = Value::text("changed");
+    assert_eq!(sorted(rows(&table(&native, id)).unwrap()), sorted(expected.into_iter()));
+    for id in [id, table_id(&native, "t")] {
+        let version = native.storage().snapshot();
+        let segments = &version.table(id).unwrap().segments;
+        assert!(segments.iter().any(|it| !it.segment.has_own_blocks()));
+    }
+}
+
+fn read_and_change(version: &str) {
+    let folder = tempdir().unwrap();
+    copy(&kept(version), folder.path());
     let native = open(folder.path());
     let snapshot = native.snapshot().unwrap();
     let entry = snapshot.catalog().relation("main", "t").unwrap().as_table().unwrap().clone();
@@ -149,6 +204,6 @@ fn the_kept_database_is_read_and_changed() {
 fn make_the_database() {
     let folder = tempdir().unwrap();
     make(&open(folder.path()));
-    fs::remove_dir_all(kept()).ok();
-    copy(folder.path(), &kept());
+    fs::remove_dir_all(kept("1.1")).ok();
+    copy(folder.path(), &kept("1.1"));
 }

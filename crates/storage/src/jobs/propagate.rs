@@ -1,5 +1,7 @@
 //! Writing segments again with their changes: one, or several small ones as one.
 //!
+//! If no row of a segment was inserted or deleted, propagation writes the modified columns only.
+//!
 //! They are written while commits go on. If one of them changed a segment meanwhile, they are
 //! written again; after a few times, commits wait. Open transactions keep the old names of rows;
 //! they are translated when they commit.
@@ -38,7 +40,7 @@ impl Storage {
             let found = version.tables.get(&table)?.segment(segment)?;
             (!found.is_clean()).then(|| vec![Arc::clone(found)])
         };
-        self.rewrite(table, &find)
+        self.rewrite(table, Extent::Changed, &find)
     }
 
     /// Writes segments that follow each other again as one, with their changes. Nothing happens if
@@ -56,16 +58,16 @@ impl Storage {
             let rows: u64 = found.iter().map(|it| it.layers.view().rows()).sum();
             (is_same && rows <= SEGMENT_ROWS_MAX.into()).then(|| found.to_vec())
         };
-        self.rewrite(table, &find)
+        self.rewrite(table, Extent::All, &find)
     }
 
     /// Writes the segments that `find` finds in a version again.
-    fn rewrite(&self, table: TableId, find: FindSegments<'_>) -> Result<()> {
+    fn rewrite(&self, table: TableId, extent: Extent, find: FindSegments<'_>) -> Result<()> {
         self.check_writable()?;
         let _job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..ATTEMPTS {
             let Some(old) = find(&self.snapshot()) else { return Ok(()) };
-            let written = self.write_again(table, &old)?;
+            let written = self.write_again(table, extent, &old)?;
             let mut core = self.core();
             let newest = find(&self.snapshot()).unwrap_or_default();
             let mut pairs = newest.iter().zip(&old);
@@ -75,7 +77,7 @@ impl Storage {
         }
         let mut core = self.core();
         let Some(old) = find(&self.snapshot()) else { return Ok(()) };
-        let written = self.write_again(table, &old)?;
+        let written = self.write_again(table, extent, &old)?;
         self.replace(&mut core, table, &old, written)
     }
 
@@ -83,10 +85,23 @@ impl Storage {
     fn write_again(
         &self,
         table: TableId,
+        extent: Extent,
         old: &[Arc<SegmentVersion>],
     ) -> Result<Vec<Arc<Segment>>> {
         let Some(first) = old.first() else { return Ok(Vec::new()) };
         let types = Arc::clone(first.layers.write.types());
+        if let (Extent::Changed, [one]) = (extent, old)
+            && let Some(columns) = modified_columns(one, types.len())?
+        {
+            let view = TableView::of_segment(table, &types, one);
+            let Some(segment) = view.segments.first() else { return Ok(Vec::new()) };
+            let read = |column: usize, sids: Range<u32>| {
+                let data_type = types.get(column).ok_or_else(crate::table_view::no_row)?;
+                segment.read(column, data_type, sids, None)
+            };
+            let next = one.segment.with_new_columns(&columns, &types, &self.files, &read)?;
+            return Ok(vec![Arc::new(next)]);
+        }
         let mut writer = SegmentWriter::new(&self.files, table, &types, &self.pool);
         for old in old {
             let view = TableView::of_segment(table, &types, old);
@@ -134,6 +149,25 @@ impl Storage {
         self.publish(version);
         Ok(())
     }
+}
+
+/// What of segments is written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// What changed.
+    Changed,
+    /// All columns.
+    All,
+}
+
+/// The columns that changes modify, if they do nothing else and leave other columns as they are.
+fn modified_columns(segment: &SegmentVersion, columns: usize) -> Result<Option<Vec<usize>>> {
+    let plan = segment.plan()?;
+    if plan.deleted_rows() > 0 || plan.inserted_rows() > 0 {
+        return Ok(None);
+    }
+    let modified: Vec<usize> = (0..columns).filter(|it| plan.modifies(*it as u32)).collect();
+    Ok((!modified.is_empty() && modified.len() < columns).then_some(modified))
 }
 
 /// Finds the segments to write again.

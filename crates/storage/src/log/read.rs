@@ -116,7 +116,7 @@ impl LogFile {
             return Err(error.at("file", &self.name).hint("use a newer version of volley"));
         }
         let first = u64_at(header, 16);
-        Ok(first.filter(|it| *header == file_header(self.number, *it, salt)))
+        Ok(first.filter(|it| *header == file_header(minor, self.number, *it, salt)))
     }
 
     /// The payload of group `group` at `offset`, if it is there.

@@ -133,4 +133,8 @@ fn groups_of_other_databases_and_files_are_none() {
     fixture.change(1, |it| it[..HEADER_BYTES].copy_from_slice(&newer));
     let error = fixture.read().unwrap_err();
     assert!(error.to_string().contains("format 1.9"), "{error}");
+    // An older minor version is read.
+    let older = header(FILE_MAGIC, [1, 0, 0, 0], 1, 10, &[], SALT);
+    fixture.change(1, |it| it[..HEADER_BYTES].copy_from_slice(&older));
+    assert_eq!(fixture.read().unwrap().0, vec![payload(1)]);
 }

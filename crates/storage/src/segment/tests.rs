@@ -150,7 +150,7 @@ fn damaged_and_misdirected_blocks_are_found() {
     check(moved, 7, "checksum");
     let mut beyond = block(0);
     beyond.address.offset = 1 << 40;
-    check(beyond, 7, "bytes");
+    check(beyond, 7, "the file ends before it");
 }
 
 #[test]

@@ -32,11 +32,11 @@ pub struct SegmentWriter {
 
 /// A segment that is partly written.
 #[derive(Debug)]
-struct OpenSegment {
-    id: u32,
-    rows: u32,
-    columns: Vec<SegmentColumn>,
-    zones: Vec<Vec<Bounds>>,
+pub(super) struct OpenSegment {
+    pub(super) id: u32,
+    pub(super) rows: u32,
+    pub(super) columns: Vec<SegmentColumn>,
+    pub(super) zones: Vec<Vec<Bounds>>,
 }
 
 impl SegmentWriter {
@@ -154,19 +154,32 @@ impl SegmentWriter {
             zones_block: None,
             zones: OnceLock::new(),
         };
-        let mut output = Output::default();
-        for (zones, data_type) in open.zones.iter().zip(self.types.iter()) {
-            write_bounds(zones, data_type, &mut output)?;
-        }
-        let identity = segment.identity(BlockKind::Zones, NO_COLUMN, 0);
-        segment.zones_block = Some(self.chunks.append(&identity, &output.bytes)?);
+        segment.write_zones(&open.zones, &self.types, &mut self.chunks)?;
         self.written.push(Arc::new(segment));
         Ok(())
     }
 }
 
+impl Segment {
+    /// Appends the block of zones.
+    pub(super) fn write_zones(
+        &mut self,
+        zones: &[Vec<Bounds>],
+        types: &[Type],
+        chunks: &mut ChunkWriter,
+    ) -> Result<()> {
+        let mut output = Output::default();
+        for (zones, data_type) in zones.iter().zip(types) {
+            write_bounds(zones, data_type, &mut output)?;
+        }
+        let identity = self.identity(BlockKind::Zones, NO_COLUMN, 0);
+        self.zones_block = Some(chunks.append(&identity, &output.bytes)?);
+        Ok(())
+    }
+}
+
 impl OpenSegment {
-    fn add(&mut self, index: usize, block: StoredBlock, zones: &[Bounds], rows: u32) {
+    pub(super) fn add(&mut self, index: usize, block: StoredBlock, zones: &[Bounds], rows: u32) {
         let nothing = Bounds { nulls: Some(0), ..Bounds::default() };
         let (mut bounds, mut bounded) = (nothing, 0u64);
         for (zone, rows) in zones.iter().zip(zone_lengths(rows)) {
@@ -179,7 +192,10 @@ impl OpenSegment {
                 column.bounds = union(&column.bounds, before, &bounds, rows.into());
                 column.blocks.push(block);
             }
-            None => self.columns.push(SegmentColumn { blocks: vec![block], bounds }),
+            None => {
+                let (blocks, written_for) = (vec![block], self.id);
+                self.columns.push(SegmentColumn { blocks, bounds, written_for });
+            }
         }
         if let Some(of_column) = self.zones.get_mut(index) {
             of_column.extend_from_slice(zones);
@@ -191,7 +207,7 @@ fn zone_lengths(rows: u32) -> impl Iterator<Item = u32> {
     (0..rows).step_by(ZONE_ROWS as usize).map(move |it| ZONE_ROWS.min(rows - it))
 }
 
-fn zone_bounds(column: &Vector) -> Result<Vec<Bounds>> {
+pub(super) fn zone_bounds(column: &Vector) -> Result<Vec<Bounds>> {
     let mut start = 0;
     let zones = zone_lengths(column.len() as u32).map(|rows| {
         let zone = column.slice(start, rows as usize);

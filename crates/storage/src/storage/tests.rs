@@ -1,3 +1,4 @@
+mod columns;
 mod full_disk;
 mod hooked_store;
 mod keys;
