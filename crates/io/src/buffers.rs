@@ -11,8 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// At most this many bytes are kept for later reads. A user of buffers reserves their bytes; those
-/// that are kept are not charged.
+/// A pool of one reader keeps at most this many bytes for later reads. A user of buffers reserves
+/// their bytes; those that are kept are not charged.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
 /// A buffer is used for a read only if at most 1/8 of the read's size would be unused: its user
@@ -20,10 +20,24 @@ const KEPT_BYTES_MAX: usize = 8 << 20;
 const UNUSED_SHARE: usize = 8;
 
 /// Buffers to be used again, of one reader. Clones share them.
-#[derive(Clone, Default)]
-pub struct BufferPool(Arc<Mutex<Vec<Box<[u8]>>>>);
+#[derive(Clone)]
+pub struct BufferPool {
+    kept: Arc<Mutex<Vec<Box<[u8]>>>>,
+    kept_bytes_max: usize,
+}
+
+impl Default for BufferPool {
+    fn default() -> BufferPool {
+        BufferPool::keeping(KEPT_BYTES_MAX)
+    }
+}
 
 impl BufferPool {
+    /// A pool that keeps at most this many bytes for later reads.
+    pub(crate) fn keeping(kept_bytes_max: usize) -> BufferPool {
+        BufferPool { kept: Arc::default(), kept_bytes_max }
+    }
+
     /// A buffer of `len` bytes, which hold anything.
     pub fn take(&self, len: usize) -> PooledBuffer {
         let fits = |it: &[u8]| it.len() >= len && it.len() - len <= len / UNUSED_SHARE;
@@ -38,20 +52,20 @@ impl BufferPool {
     }
 
     fn keep(&self, memory: Box<[u8]>) {
-        if memory.is_empty() || memory.len() > KEPT_BYTES_MAX {
+        if memory.is_empty() || memory.len() > self.kept_bytes_max {
             return;
         }
         let mut kept = self.lock();
         kept.push(memory);
         let mut bytes: usize = kept.iter().map(|it| it.len()).sum();
-        while bytes > KEPT_BYTES_MAX {
+        while bytes > self.kept_bytes_max {
             // The one that was not used for the longest time.
             bytes -= kept.remove(0).len();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Box<[u8]>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -30,7 +30,7 @@ mod writer;
 pub use file_system::CachedFileSystem;
 pub use validation::{Validations, Validity};
 
-use crate::{FileVersion, IoRuntime};
+use crate::{BufferPool, FileVersion, IoRuntime};
 use bytes::Bytes;
 use disk::DiskTier;
 use loads::Loads;
@@ -61,6 +61,8 @@ struct Shared {
     counts: Counts,
     /// Bytes of reads ahead that are under way.
     ahead_bytes: AtomicU64,
+    /// Memory of reads from the disk and of reads ahead, which no reader has buffers for.
+    buffers: BufferPool,
     disk_bytes_max: AtomicU64,
     validation_interval: Mutex<Duration>,
 }
@@ -115,6 +117,10 @@ struct Counts {
     missed_bytes: AtomicU64,
 }
 
+/// At most this many bytes of buffers are kept for later reads. Blocks on disk have up to 8 MiB, and
+/// some are read at the same time.
+const BUFFER_BYTES_MAX: usize = 32 << 20;
+
 impl BlockCache {
     /// A cache without memory and disk so far: it keeps nothing.
     pub fn new(runtime: IoRuntime) -> BlockCache {
@@ -125,6 +131,7 @@ impl BlockCache {
             loads: Loads::default(),
             counts: Counts::default(),
             ahead_bytes: AtomicU64::new(0),
+            buffers: BufferPool::keeping(BUFFER_BYTES_MAX),
             disk_bytes_max: AtomicU64::new(CACHE_DISK_BYTES_DEFAULT),
             validation_interval: Mutex::default(),
         }))

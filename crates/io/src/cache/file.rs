@@ -57,7 +57,7 @@ impl CachedFile {
             end.done(&bytes);
             return Ok(bytes);
         }
-        let bytes = match self.read_disk(range, buffers).await? {
+        let bytes = match self.read_disk(range).await? {
             Some(bytes) => bytes,
             None => {
                 let read = Arc::clone(&self.inner).start_read(range.clone(), buffers);
@@ -72,12 +72,12 @@ impl CachedFile {
     }
 
     /// Reads bytes from the disk, if all are there.
-    async fn read_disk(&self, range: &Range<u64>, buffers: &BufferPool) -> Result<Option<Bytes>> {
+    async fn read_disk(&self, range: &Range<u64>) -> Result<Option<Bytes>> {
         let Some(disk) = self.cache.disk() else { return Ok(None) };
         if !disk.has(&self.key, range) {
             return Ok(None);
         }
-        let (key, wanted, buffers) = (self.key.clone(), range.clone(), buffers.clone());
+        let (key, wanted, buffers) = (self.key.clone(), range.clone(), self.cache.0.buffers.clone());
         let read = self.cache.0.runtime.run(move || Ok(disk.read(&key, &wanted, &buffers)));
         let bytes = read.await?;
         if let Some(bytes) = &bytes {
@@ -107,7 +107,7 @@ impl CachedFile {
         // Without a thread for it, the bytes are read when they are needed.
         let _ = shared.runtime.spawn_detached(async move {
             // After a failure, the read that needs the bytes sends a request of its own.
-            let _ = this.load_alone(&range, &BufferPool::default(), end).await;
+            let _ = this.load_alone(&range, &this.cache.0.buffers, end).await;
             drop(counted);
         });
     }
