@@ -2,7 +2,7 @@
 
 use crate::{
     csv_delimiter::{is_utf8, with_delimiters},
-    csv_lines::{Line, LineFinder},
+    csv_lines::{Counted, Line, LineFinder},
     csv_options::CsvReadOptions,
     csv_split::{Record, Splitter},
     rejects::{RejectKind, Rejects},
@@ -30,15 +30,19 @@ struct Rows {
     rows_max: usize,
     /// Whether the header comes next.
     is_before_header: bool,
+    /// Rows without columns that were counted since the last call; they are not in `lines`.
+    counted: usize,
     lines: Vec<i64>,
     columns: Vec<TextColumn>,
     /// The text of each line, if lines that do not fit are collected.
     texts: Vec<String>,
     /// Lines that were left out since the last call.
     rejected: Vec<Rejected>,
-    /// How many lines the finder found.
+    /// How many lines the finder found, and counted.
     #[cfg(test)]
     regular_lines: usize,
+    #[cfg(test)]
+    counted_lines: usize,
 }
 
 /// What is known of a line without its fields.
@@ -60,7 +64,9 @@ pub(crate) struct Rejected {
 /// Some lines.
 #[derive(Debug)]
 pub(crate) struct TextRows {
-    /// The number of each line, from 1 on.
+    /// How many there are.
+    pub count: usize,
+    /// The number of each line, from 1 on; of rows without columns, not all.
     pub lines: Vec<i64>,
     pub columns: Vec<TextColumn>,
     /// The place of each column in the file.
@@ -123,6 +129,7 @@ impl CsvDecoder {
             rows: Rows {
                 width: shape.width,
                 is_before_header: shape.has_header,
+                counted: 0,
                 lines: Vec::new(),
                 columns: vec![TextColumn::default(); places.len()],
                 texts: Vec::new(),
@@ -132,6 +139,8 @@ impl CsvDecoder {
                 rows_max,
                 #[cfg(test)]
                 regular_lines: 0,
+                #[cfg(test)]
+                counted_lines: 0,
             },
         }
     }
@@ -175,6 +184,18 @@ impl CsvDecoder {
             return Ok(0);
         };
         let rows = &mut self.rows;
+        if rows.are_counted() {
+            let rows_max = rows.rows_max - rows.len();
+            let Counted { rows: count, found } =
+                finder.count(bytes, self.splitter.line(), rows.width, rows_max);
+            let counted = bytes.get(..found.bytes).unwrap_or_default();
+            // What is not UTF-8 is an error with its line.
+            if is_ascii(counted) || is_utf8(counted, None) {
+                self.splitter.pass_to_line(found.line);
+                rows.count(count);
+                return Ok(found.bytes);
+            }
+        }
         let found = finder.find(bytes, self.splitter.line(), |line| {
             rows.take_line(line)?;
             Ok(!rows.is_full())
@@ -212,9 +233,11 @@ impl CsvDecoder {
 
     /// The lines so far; `None` when there are none.
     pub fn flush(&mut self) -> Option<TextRows> {
-        if self.rows.lines.is_empty() {
+        let count = self.rows.len();
+        if count == 0 {
             return None;
         }
+        self.rows.counted = 0;
         let lines = std::mem::take(&mut self.rows.lines);
         let take = |it: &mut TextColumn| {
             let next = TextColumn::as_large_as(it);
@@ -222,13 +245,36 @@ impl CsvDecoder {
         };
         let columns = self.rows.columns.iter_mut().map(take).collect();
         let (places, texts) = (self.rows.places.clone(), std::mem::take(&mut self.rows.texts));
-        Some(TextRows { lines, columns, places, texts })
+        Some(TextRows { count, lines, columns, places, texts })
     }
 }
 
 impl Rows {
+    fn len(&self) -> usize {
+        self.lines.len() + self.counted
+    }
+
     fn is_full(&self) -> bool {
-        self.lines.len() >= self.rows_max
+        self.len() >= self.rows_max
+    }
+
+    /// Whether nothing is wanted of the next lines but their number, and each that does not fit is
+    /// an error.
+    fn are_counted(&self) -> bool {
+        let CsvReadOptions { form, ignore_errors, null_padding, .. } = &*self.options;
+        self.places.is_empty()
+            && !self.is_before_header
+            && !ignore_errors
+            && !null_padding
+            && form.is_strict
+            && self.options.delimiter_text.is_none()
+            && self.options.rejects.is_none()
+    }
+
+    fn count(&mut self, rows: usize) {
+        self.counted += rows;
+        #[cfg(test)]
+        (self.counted_lines += rows);
     }
 
     fn take_line(&mut self, line: &Line<'_>) -> Result<()> {
@@ -417,6 +463,96 @@ mod tests {
         put(&mut decoder);
         rows.push(format!("{end:?}"));
         (rows, decoder.rows.regular_lines)
+    }
+
+    /// The number of rows of each batch of `text`, which comes in pieces, what is wrong, and how
+    /// many were counted as regular lines.
+    fn counts_of(
+        options: &CsvReadOptions,
+        shape: CsvShape,
+        (text, piece): (&[u8], usize),
+        finder: Option<LineFinder>,
+    ) -> (Vec<usize>, Result<()>, usize) {
+        let mut decoder = CsvDecoder::new(Arc::new(options.clone()), shape, Vec::new(), 3);
+        decoder.finder = finder;
+        let (mut batches, mut end) = (Vec::new(), Ok(()));
+        'pieces: for mut bytes in text.chunks(piece) {
+            while !bytes.is_empty() {
+                match decoder.decode(bytes) {
+                    Ok(taken) => bytes = &bytes[taken..],
+                    Err(error) => {
+                        end = Err(error);
+                        break 'pieces;
+                    }
+                }
+                if decoder.is_full() {
+                    batches.extend(decoder.flush().map(|it| it.count));
+                }
+            }
+        }
+        if end.is_ok() {
+            end = decoder.finish();
+        }
+        batches.extend(decoder.flush().map(|it| it.count));
+        (batches, end, decoder.rows.counted_lines)
+    }
+
+    #[test]
+    fn rows_without_columns_are_counted() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let lines: [&[u8]; 12] = [
+            b"a,b\n",
+            b"12,\n",
+            b"abcd,efghijklmn\r\n",
+            b"\n",
+            b"\"x\n,\",\"y\"\"\"\n",
+            "\u{e4},\u{1d11e}\n".as_bytes(),
+            b"x,y\r",
+            b"#,1\n",
+            b"a,\"b\"c\n",
+            b"one\n",
+            b"1,2,3\n",
+            b"\xe4,\xe4\n",
+        ];
+        let (mut counted, mut errors) = (0, 0);
+        for round in 0..20_000 {
+            // Mostly without lines that are errors.
+            let known = [8, 8, 5, 3, lines.len()][round % 5];
+            let count = random.usize(..40);
+            let mut text: Vec<u8> =
+                (0..count).flat_map(|_| lines[random.usize(..known)].to_vec()).collect();
+            // The last line may have no end.
+            text.truncate(text.len() - random.usize(..2).min(text.len()));
+            let form = CsvForm {
+                new_line: if random.bool() { NewLine::Any } else { NewLine::Lf },
+                quote: (random.u8(..4) > 0).then_some(b'"'),
+                comment: (random.u8(..8) == 0).then_some(b'#'),
+                is_strict: random.u8(..8) > 0,
+                line_bytes_max: if random.u8(..8) == 0 { 10 } else { 1 << 20 },
+                ..CsvForm::default()
+            };
+            let options = CsvReadOptions {
+                form,
+                ignore_errors: random.u8(..8) == 0,
+                null_padding: random.u8(..8) == 0,
+                ..CsvReadOptions::default()
+            };
+            let width = [2, 2, 2, 1, 3][random.usize(..5)];
+            let delimiter = if random.u8(..8) == 0 { b';' } else { b',' };
+            let shape = CsvShape { delimiter, has_header: random.bool(), width };
+            let (rows, end, none) = counts_of(&options, shape, (&text, usize::MAX), None);
+            assert_eq!(none, 0);
+            errors += usize::from(end.is_err());
+            for piece in [usize::MAX, 1, 70] {
+                let finder = LineFinder::new(&options.form, shape.delimiter);
+                let (fast, fast_end, here) = counts_of(&options, shape, (&text, piece), finder);
+                let text = String::from_utf8_lossy(&text);
+                assert_eq!(fast, rows, "{text:?} {options:?} {shape:?}");
+                assert_eq!(format!("{fast_end:?}"), format!("{end:?}"), "{text:?} {options:?}");
+                counted += here;
+            }
+        }
+        assert!(counted > 50_000 && errors > 1000, "{counted} {errors}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     csv_split::{Record, Splitter},
     input::FileStream,
     reader::{CSV_BYTES_PER_VALUE, DECODER_BYTES_PER_BYTE},
-    text_type::{CANDIDATES, TextFormats, TextType},
+    text_type::{CANDIDATES, TextFormats, TextType, is_short_integer},
     time_guess::TimeGuess,
 };
 use std::collections::{HashMap, HashSet};
@@ -139,7 +139,11 @@ impl Guess {
     /// Learns from a value.
     fn learn(&mut self, text: &str, formats: &TextFormats) {
         self.has_values = true;
-        self.types.retain(|it| it.accepts_as(text, formats));
+        let is_integer = is_short_integer(text);
+        self.types.retain(|it| match it {
+            TextType::BigInt | TextType::HugeInt | TextType::Double if is_integer => true,
+            _ => it.accepts_as(text, formats),
+        });
         self.times.learn(text);
     }
 

@@ -26,6 +26,15 @@ pub(crate) struct Line<'a> {
     quote: Option<u8>,
 }
 
+/// How many rows lines have, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// How many rows there are.
+    pub rows: usize,
+    /// Their lines, and blank ones.
+    pub found: Found,
+}
+
 /// How far lines were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -148,5 +157,58 @@ impl LineFinder {
         });
         end.unwrap_or(Ok(()))?;
         Ok(found)
+    }
+
+    /// Counts the rows of `bytes`, which begin with line number `number`: lines of `width` fields,
+    /// at most `rows_max`. Passes over blank lines, unless they are rows of one field. Ends before
+    /// a line of another number of fields, or one where [`LineFinder::find`] ends.
+    pub fn count(&mut self, bytes: &[u8], number: u64, width: usize, rows_max: usize) -> Counted {
+        self.marker.restart();
+        let mut counted = Counted { rows: 0, found: Found { bytes: 0, line: number } };
+        let line_bytes_max = self.line_bytes_max;
+        // Delimiters, and ends of lines in quotes, of the line that is looked at.
+        let (mut delimiters, mut inner_ends) = (0, 0);
+        self.marker.for_each(bytes, |begin, marks| {
+            let Counted { rows, found } = &mut counted;
+            let all_ends = marks.newlines | marks.returns;
+            let (mut left, mut inner) = (marks.stops & !all_ends, marks.inner_newlines);
+            let mut ends = all_ends & lower_bits(marks.odd);
+            while ends != 0 {
+                let bit = ends.trailing_zeros();
+                let at = begin + bit as usize;
+                ends &= ends - 1;
+                if at < found.bytes {
+                    // The second byte of an end.
+                    continue;
+                }
+                let mut next = at + 1;
+                if marks.returns >> bit & 1 == 1 {
+                    match bytes.get(next) {
+                        Some(b'\n') => next += 1,
+                        Some(_) => {}
+                        None => return ControlFlow::Break(()),
+                    }
+                }
+                let before = (1 << bit) - 1;
+                delimiters += (left & before).count_ones() as usize;
+                let (is_blank, length) = (at == found.bytes, (at - found.bytes) as u64);
+                let is_row = delimiters + 1 == width;
+                if !(is_row || is_blank) || length >= line_bytes_max {
+                    return ControlFlow::Break(());
+                }
+                *rows += usize::from(is_row);
+                inner_ends += u64::from((inner & before).count_ones());
+                *found = Found { bytes: next, line: found.line + 1 + inner_ends };
+                (left, inner) = (left & !before, inner & !before);
+                (delimiters, inner_ends) = (0, 0);
+                if *rows == rows_max {
+                    return ControlFlow::Break(());
+                }
+            }
+            delimiters += left.count_ones() as usize;
+            inner_ends += u64::from(inner.count_ones());
+            if marks.odd == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        counted
     }
 }

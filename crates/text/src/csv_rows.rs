@@ -96,7 +96,7 @@ impl CsvRows {
 }
 
 fn batch_of(rows: TextRows) -> Result<Batch> {
-    let count = rows.lines.len();
+    let count = rows.count;
     let mut columns = vec![Vector::native::<i64>(Type::BigInt, rows.lines, None)];
     for column in &rows.columns {
         columns.push(Texts::new(&column.text, &column.offsets, column.nulls())?.strings());

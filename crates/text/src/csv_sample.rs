@@ -109,6 +109,9 @@ impl Sample {
         if let Some(delimiter) = options.delimiter {
             candidates = vec![delimiter];
         }
+        // One that is not there makes lines of one field, which only the first one may.
+        let first = candidates.first().copied();
+        candidates.retain(|it| Some(*it) == first || memchr::memchr(*it, &self.text).is_some());
         let is_lenient = options.null_padding || options.ignore_errors || !options.form.is_strict;
         let mut best: Option<(usize, u8, Lines)> = None;
         for delimiter in candidates {

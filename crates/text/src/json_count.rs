@@ -1,6 +1,10 @@
 //! Counts the objects of a JSON file whose fields no reader needs.
 
 use volley_error::{Error, Result};
+use volley_kernels::bytes::{Block, find_bytes, odd_bits};
+
+/// Blocks in which bytes are searched together.
+const BATCH: usize = 32;
 
 /// Counts objects without a look at their values: strings and brackets must match.
 #[derive(Debug)]
@@ -12,6 +16,12 @@ pub(crate) struct ObjectCounter {
     open: Vec<u8>,
     is_in_string: bool,
     is_escaped: bool,
+    /// Whether all bytes are looked at one by one.
+    #[cfg(test)]
+    is_plain: bool,
+    /// How many blocks were passed as a whole.
+    #[cfg(test)]
+    in_blocks: usize,
 }
 
 impl ObjectCounter {
@@ -23,6 +33,10 @@ impl ObjectCounter {
             open: Vec::new(),
             is_in_string: false,
             is_escaped: false,
+            #[cfg(test)]
+            is_plain: false,
+            #[cfg(test)]
+            in_blocks: 0,
         }
     }
 
@@ -32,13 +46,66 @@ impl ObjectCounter {
     ///
     /// Corruption: something that is no object, or a bracket that does not match.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
+        #[cfg(test)]
+        if self.is_plain {
+            return self.pass_bytes(bytes);
+        }
+        let mut found = [[0; 6]; BATCH];
+        let (blocks, tail) = bytes.as_chunks();
+        let mut begin = 0;
+        for batch in blocks.chunks(BATCH) {
+            find_bytes(batch, b"\"\\{}[]", &mut found);
+            for (block, found) in batch.iter().zip(&found) {
+                if self.is_full() {
+                    return Ok(begin);
+                }
+                begin += self.pass_block(block, *found)?;
+            }
+        }
+        Ok(begin + self.pass_bytes(if self.is_full() { &[] } else { tail })?)
+    }
+
+    /// As [`ObjectCounter::decode`], without blocks.
+    fn pass_bytes(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut at = 0;
-        while self.objects < self.rows_max
+        while !self.is_full()
             && let Some(left) = bytes.get(at..).filter(|it| !it.is_empty())
         {
             at += if self.is_in_string { self.pass_string(left) } else { self.pass(left)? };
         }
         Ok(at)
+    }
+
+    /// Passes a block, in which bytes were found, or its objects that fit.
+    #[inline]
+    fn pass_block(&mut self, block: &Block, found: [u64; 6]) -> Result<usize> {
+        let [quotes, backslashes, braces, closing_braces, brackets, closing_brackets] = found;
+        if self.is_escaped || backslashes != 0 {
+            return self.pass_bytes(block);
+        }
+        #[cfg(test)]
+        (self.in_blocks += 1);
+        let inside = odd_bits(quotes) ^ if self.is_in_string { u64::MAX } else { 0 };
+        self.is_in_string = false;
+        let mut left = (braces | closing_braces | brackets | closing_brackets) & !inside;
+        // Behind the last bracket.
+        let mut behind = 0;
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            // The bytes between objects, and the bracket.
+            let seen = if self.open.is_empty() { behind } else { at };
+            behind = at + 1;
+            self.pass(block.get(seen..behind).unwrap_or_default())?;
+            if self.is_full() {
+                return Ok(behind);
+            }
+        }
+        if self.open.is_empty() {
+            self.pass(block.get(behind..).unwrap_or_default())?;
+        }
+        self.is_in_string = inside >> 63 == 1;
+        Ok(block.len())
     }
 
     /// Passes to the end of the string, or of the bytes.
@@ -122,6 +189,74 @@ mod tests {
             }
         }
         Ok(objects + counter.flush()?)
+    }
+
+    /// As [`count`] of the objects before what is wrong, that, and the blocks that were passed.
+    fn counted(
+        text: &[u8],
+        piece: usize,
+        rows_max: usize,
+        is_plain: bool,
+    ) -> (usize, String, usize) {
+        let mut counter = ObjectCounter::new(rows_max);
+        counter.is_plain = is_plain;
+        let mut objects = 0;
+        for mut bytes in text.chunks(piece) {
+            while !bytes.is_empty() {
+                match counter.decode(bytes) {
+                    Ok(passed) => bytes = &bytes[passed..],
+                    Err(error) => {
+                        return (objects + counter.objects, error.to_string(), counter.in_blocks);
+                    }
+                }
+                if counter.is_full() {
+                    objects += counter.flush().unwrap();
+                }
+            }
+        }
+        let last = counter.flush();
+        (
+            objects + last.as_ref().copied().unwrap_or_default(),
+            format!("{last:?}"),
+            counter.in_blocks,
+        )
+    }
+
+    #[test]
+    fn blocks_are_what_their_bytes_are() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let words: [&str; 15] = [
+            "{\"a\": 1, \"name\": \"text {of} [some] length\"}\n",
+            "{\"b\": [{}, {\"c\": [1, 2]}]}",
+            "{}",
+            "\n  \r\n\t ",
+            "{\"ä\": \"\u{1d11e}, and on: ............................................\"}\n",
+            "{\"d\": \"\\\"}{\\\\\"}",
+            "{",
+            "}",
+            "\"",
+            "\\",
+            "[",
+            "]",
+            "x",
+            "{\"e\": null",
+            ",",
+        ];
+        let (mut blocks, mut errors) = (0, 0);
+        for round in 0..20_000 {
+            let known = [5, 6, words.len()][round % 3];
+            let text: String =
+                (0..random.usize(..60)).map(|_| words[random.usize(..known)]).collect();
+            let rows_max = [1, 3, 1024][random.usize(..3)];
+            let plain = counted(text.as_bytes(), usize::MAX, rows_max, true);
+            errors += usize::from(!plain.1.starts_with("Ok"));
+            for piece in [usize::MAX, 1, 70] {
+                let fast = counted(text.as_bytes(), piece, rows_max, false);
+                assert_eq!((fast.0, &fast.1), (plain.0, &plain.1), "{text:?} {piece}");
+                blocks += fast.2;
+            }
+        }
+        assert!(blocks > 50_000 && errors > 1000, "{blocks} {errors}");
     }
 
     #[test]

@@ -150,6 +150,14 @@ impl TextType {
 
 const MICROS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
+/// Whether all types of numbers accept it at first sight: it fits 64 bits, without white space.
+pub(crate) fn is_short_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+    matches!(digits, [b'0'] | [b'1'..=b'9', ..])
+        && digits.len() <= 18
+        && digits.iter().all(u8::is_ascii_digit)
+}
+
 /// Not `+7`, not `007`: those are treated as text, which keeps all of it.
 fn is_plain_integer(text: &str) -> bool {
     let digits = text.trim();
@@ -250,6 +258,23 @@ mod tests {
         for text in texts.into_iter().chain(["2020-01-02 10:00+2", "2020-01-02 10:00 Nowhere/X"]) {
             assert_eq!(first(text), Some(TextType::Varchar), "{text}");
         }
+    }
+
+    #[test]
+    fn short_integers_are_of_all_types_of_numbers() {
+        let numbers = [TextType::BigInt, TextType::HugeInt, TextType::Double];
+        for text in ["0", "-0", "7", "-12", "999999999999999999", "-999999999999999999"] {
+            assert!(is_short_integer(text), "{text}");
+            for has_decimal_comma in [false, true] {
+                let formats = TextFormats { has_decimal_comma, ..TextFormats::default() };
+                assert!(numbers.iter().all(|it| it.accepts_as(text, &formats)), "{text}");
+            }
+        }
+        for text in ["", "-", "--1", "+1", "01", "-01", " 1", "1 ", "1.5", "1e5", "1_0", "\u{661}"]
+        {
+            assert!(!is_short_integer(text), "{text}");
+        }
+        assert!(!is_short_integer("1000000000000000000"));
     }
 
     #[test]
