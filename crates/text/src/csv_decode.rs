@@ -31,6 +31,8 @@ struct Rows {
     /// Whether the header comes next.
     is_before_header: bool,
     lines: Vec<i64>,
+    /// Lines that were counted, without a look at their fields.
+    counted: usize,
     columns: Vec<TextColumn>,
     /// The text of each line, if lines that do not fit are collected.
     texts: Vec<String>,
@@ -60,7 +62,9 @@ pub(crate) struct Rejected {
 /// Some lines.
 #[derive(Debug)]
 pub(crate) struct TextRows {
-    /// The number of each line, from 1 on.
+    /// How many there are.
+    pub count: usize,
+    /// The number of each line, from 1 on, but not of those that were only counted.
     pub lines: Vec<i64>,
     pub columns: Vec<TextColumn>,
     /// The place of each column in the file.
@@ -124,6 +128,7 @@ impl CsvDecoder {
                 width: shape.width,
                 is_before_header: shape.has_header,
                 lines: Vec::new(),
+                counted: 0,
                 columns: vec![TextColumn::default(); places.len()],
                 texts: Vec::new(),
                 rejected: Vec::new(),
@@ -156,6 +161,7 @@ impl CsvDecoder {
     pub fn decode(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut taken = 0;
         while taken < bytes.len() && !self.is_full() {
+            taken += self.count_regular(bytes.get(taken..).unwrap_or_default());
             taken += self.decode_regular(bytes.get(taken..).unwrap_or_default())?;
             if self.is_full() {
                 break;
@@ -169,8 +175,32 @@ impl CsvDecoder {
         Ok(taken)
     }
 
+    /// Counts regular lines, if no field of them is needed; how many bytes.
+    fn count_regular(&mut self, bytes: &[u8]) -> usize {
+        let Some(finder) = self.finder.as_mut().filter(|_| self.splitter.is_at_line()) else {
+            return 0;
+        };
+        let rows = &mut self.rows;
+        if !rows.counts_lines() {
+            return 0;
+        }
+        let left = rows.rows_max.saturating_sub(rows.count());
+        let counted = finder.count(bytes, self.splitter.line(), rows.width, left);
+        let text = bytes.get(..counted.found.bytes).unwrap_or_default();
+        // The line with the wrong text is found one by one.
+        if text.is_empty() || !(is_ascii(text) || is_utf8(text, None)) {
+            return 0;
+        }
+        rows.counted += counted.rows;
+        self.splitter.pass_to_line(counted.found.line);
+        text.len()
+    }
+
     /// Takes regular lines; how many bytes.
     fn decode_regular(&mut self, bytes: &[u8]) -> Result<usize> {
+        if self.is_full() {
+            return Ok(0);
+        }
         let Some(finder) = self.finder.as_mut().filter(|_| self.splitter.is_at_line()) else {
             return Ok(0);
         };
@@ -212,23 +242,39 @@ impl CsvDecoder {
 
     /// The lines so far; `None` when there are none.
     pub fn flush(&mut self) -> Option<TextRows> {
-        if self.rows.lines.is_empty() {
+        let count = self.rows.count();
+        if count == 0 {
             return None;
         }
         let lines = std::mem::take(&mut self.rows.lines);
+        self.rows.counted = 0;
         let take = |it: &mut TextColumn| {
             let next = TextColumn::as_large_as(it);
             std::mem::replace(it, next)
         };
         let columns = self.rows.columns.iter_mut().map(take).collect();
         let (places, texts) = (self.rows.places.clone(), std::mem::take(&mut self.rows.texts));
-        Some(TextRows { lines, columns, places, texts })
+        Some(TextRows { count, lines, columns, places, texts })
     }
 }
 
 impl Rows {
     fn is_full(&self) -> bool {
-        self.lines.len() >= self.rows_max
+        self.count() >= self.rows_max
+    }
+
+    fn count(&self) -> usize {
+        self.lines.len() + self.counted
+    }
+
+    /// Whether the lines of one number of fields only have to be counted.
+    fn counts_lines(&self) -> bool {
+        let options = &self.options;
+        self.places.is_empty()
+            && !self.is_before_header
+            && self.width > 1
+            && options.rejects.is_none()
+            && options.delimiter_text.is_none()
     }
 
     fn take_line(&mut self, line: &Line<'_>) -> Result<()> {
@@ -468,5 +514,88 @@ mod tests {
             }
         }
         assert!(regular > 50_000, "{regular}");
+    }
+
+    /// How many lines `text` has that comes in pieces, or what is wrong; how many were only counted.
+    fn counts_of(
+        options: &CsvReadOptions,
+        text: &[u8],
+        piece: usize,
+        is_plain: bool,
+    ) -> (String, usize) {
+        let shape = CsvShape { delimiter: b',', has_header: false, width: 2 };
+        let mut decoder = CsvDecoder::new(Arc::new(options.clone()), shape, Vec::new(), 3);
+        if is_plain {
+            decoder.finder = None;
+        }
+        let (mut rows, mut counted) = (0, 0);
+        let mut put = |decoder: &mut CsvDecoder| {
+            counted += decoder.rows.counted;
+            let batch = decoder.flush();
+            assert!(batch.as_ref().is_none_or(|it| (1..=3).contains(&it.count)));
+            rows += batch.map_or(0, |it| it.count);
+        };
+        let mut end = Ok(());
+        for mut bytes in text.chunks(piece) {
+            while end.is_ok() && !bytes.is_empty() {
+                match decoder.decode(bytes) {
+                    Ok(taken) => bytes = &bytes[taken..],
+                    Err(error) => end = Err(error),
+                }
+                if decoder.is_full() {
+                    put(&mut decoder);
+                }
+            }
+        }
+        if end.is_ok() {
+            end = decoder.finish();
+        }
+        put(&mut decoder);
+        (format!("{rows} {end:?}"), counted)
+    }
+
+    #[test]
+    fn lines_without_columns_are_counted() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let words: [&[u8]; 11] = [
+            b"1,b\n",
+            b"1,\"b\nc\"\n",
+            "\u{e4},1\r\n".as_bytes(),
+            b"\n",
+            b"\r\n",
+            b"123456789,123456789123456789123456789123456789123456789123\n",
+            b"a",
+            b"\xff,1\n",
+            b"1,2\r",
+            b",",
+            b"\"",
+        ];
+        let mut counted = 0;
+        for round in 0..5_000 {
+            let known = [words.len(), 8, 6][round % 3];
+            let text = (0..random.usize(..60)).flat_map(|_| words[random.usize(..known)].to_vec());
+            let text: Vec<u8> = text.collect();
+            let form = CsvForm {
+                new_line: if random.bool() { NewLine::Any } else { NewLine::Lf },
+                quote: (random.u8(..4) > 0).then_some(b'"'),
+                is_strict: random.bool(),
+                line_bytes_max: if random.bool() { 60 } else { 1 << 20 },
+                ..CsvForm::default()
+            };
+            let options = CsvReadOptions {
+                form,
+                ignore_errors: random.bool(),
+                null_padding: random.bool(),
+                ..CsvReadOptions::default()
+            };
+            let (expected, none) = counts_of(&options, &text, usize::MAX, true);
+            assert_eq!(none, 0);
+            for piece in [usize::MAX, 1, 70] {
+                let (found, here) = counts_of(&options, &text, piece, false);
+                assert_eq!(found, expected, "{:?} {options:?}", String::from_utf8_lossy(&text));
+                counted += here;
+            }
+        }
+        assert!(counted > 50_000, "{counted}");
     }
 }

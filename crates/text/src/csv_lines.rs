@@ -35,6 +35,14 @@ pub(crate) struct Found {
     pub line: u64,
 }
 
+/// Lines that were counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// Those that are not blank.
+    pub rows: usize,
+    pub found: Found,
+}
+
 impl<'a> Line<'a> {
     /// How many fields there are.
     pub fn len(&self) -> usize {
@@ -148,5 +156,53 @@ impl LineFinder {
         });
         end.unwrap_or(Ok(()))?;
         Ok(found)
+    }
+
+    /// Counts the lines of `bytes` that have `width` fields, `rows_max` at most, up to a line that
+    /// is not regular, has another number of fields, ends with a `\r` alone or may be too long, or
+    /// whose end is not there. Blank lines are passed: `width` is at least 2.
+    pub fn count(&mut self, bytes: &[u8], number: u64, width: usize, rows_max: usize) -> Counted {
+        self.marker.restart();
+        let mut counted = Counted { rows: 0, found: Found { bytes: 0, line: number } };
+        // Delimiters of the line that is looked at, and ends of lines in quotes there.
+        let (mut delimiters, mut inner_ends) = (0, 0);
+        let line_bytes_max = self.line_bytes_max;
+        let ends_with_return = self.marker.ends_with_return();
+        self.marker.for_each(bytes, |begin, marks| {
+            // A `\r` alone ends a line, too; of one that is the last byte, it is not known.
+            let mut alone = marks.returns & !(marks.newlines >> 1);
+            if bytes.get(begin + marks.count) == Some(&b'\n') {
+                alone &= !(1 << (marks.count - 1));
+            }
+            let regular = lower_bits(marks.odd) & lower_bits(alone);
+            let between = marks.stops & !(marks.newlines | marks.returns);
+            let (mut newlines, mut passed) = (marks.newlines & regular, 0_u64);
+            while newlines != 0 {
+                let bit = newlines.trailing_zeros();
+                newlines &= newlines - 1;
+                // The bits of the line that ends here.
+                let here = (u64::MAX >> (63 - bit)) & !passed;
+                passed |= here;
+                delimiters += (between & here).count_ones() as usize;
+                inner_ends += u64::from((marks.inner_newlines & here).count_ones());
+                let (at, line) = (begin + bit as usize, counted.found.bytes);
+                let text = bytes.get(line..at).unwrap_or_default();
+                let is_blank = text.is_empty() || text == b"\r" && ends_with_return;
+                let fits = delimiters + 1 == width && (text.len() as u64) < line_bytes_max;
+                if !(fits || is_blank) || counted.rows == rows_max {
+                    return ControlFlow::Break(());
+                }
+                counted.rows += usize::from(!is_blank);
+                counted.found = Found { bytes: at + 1, line: counted.found.line + 1 + inner_ends };
+                (delimiters, inner_ends) = (0, 0);
+            }
+            delimiters += (between & !passed).count_ones() as usize;
+            inner_ends += u64::from((marks.inner_newlines & !passed).count_ones());
+            match regular == u64::MAX {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        counted
     }
 }

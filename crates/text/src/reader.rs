@@ -289,7 +289,7 @@ fn csv_batch(
     options: &CsvReadOptions,
     path: &str,
 ) -> Result<(Batch, Vec<usize>)> {
-    let count = rows.lines.len();
+    let count = rows.count;
     let (mut columns, mut dropped) = (Vec::with_capacity(fields.len()), Vec::new());
     for ((column, field), place) in rows.columns.iter().zip(fields).zip(&rows.places) {
         let texts = Texts::new(&column.text, &column.offsets, column.nulls())?;
