@@ -2,6 +2,7 @@
 
 use crate::{
     DistributedQuery, PartialQuery, Processes, TaskNumbers,
+    filters::FilterBoard,
     outcome::{Outcome, ReportedOutput},
     processes::Threads,
     query::RunningFragment,
@@ -56,6 +57,8 @@ pub(crate) struct Starter<'a> {
     outcome: Arc<Outcome>,
     numbers: TaskNumbers,
     budget_bytes: usize,
+    /// `None`: dynamic filters are off.
+    filters: Option<Arc<FilterBoard>>,
 }
 
 impl DistributedConfig {
@@ -91,7 +94,8 @@ impl DistributedQuery {
         let starter = Starter::new(config, processes, executor);
         let outcome = Arc::clone(&starter.outcome);
         let running = starter.all(Starter::fragment)?;
-        DistributedQuery::new(running, outcome, Arc::clone(&config.plan))
+        let plan = Arc::clone(&config.plan);
+        DistributedQuery::new(running, outcome, plan, starter.filters)
     }
 }
 
@@ -156,11 +160,15 @@ impl<'a> Starter<'a> {
         executor: &'a Executor,
     ) -> Starter<'a> {
         let token = config.task.query.cancellation.child();
-        let outcome = Outcome::new(token, Arc::clone(&processes));
         let numbers = TaskNumbers::new(&config.plan, config.tasks);
+        let filters = config
+            .task
+            .dynamic_filters
+            .then(|| FilterBoard::new(&config.plan, &numbers, &processes, &config.task.pool));
+        let outcome = Outcome::new(token, Arc::clone(&processes));
         let budget_bytes = queue_bytes(&config.task.pool, BUFFER_BYTES_MAX) / config.tasks.max(1);
         let budget_bytes = budget_bytes.max(BUFFER_BYTES_MIN);
-        Starter { config, executor, processes, outcome, numbers, budget_bytes }
+        Starter { config, executor, processes, outcome, numbers, budget_bytes, filters }
     }
 
     /// Starts all fragments, or none.
@@ -278,7 +286,9 @@ impl<'a> Starter<'a> {
             let outcome = Arc::clone(&self.outcome);
             Arc::new(ReportedOutput { pages, outcome }) as _
         });
-        Ok((TaskPorts { added_splits, sources, number: number as u32, output }, pages))
+        let filters = self.filters.as_ref().and_then(|it| it.of_task(id, number));
+        let number = number as u32;
+        Ok((TaskPorts { added_splits, sources, number, output, filters }, pages))
     }
 
     fn output(

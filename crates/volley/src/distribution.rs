@@ -137,13 +137,20 @@ pub(crate) fn spec(
 
 /// The fragments with the counters of every node and of every exchange.
 pub(crate) fn statistics_text(statistics: QueryStatistics, plan: &DistributedPlan) -> String {
-    let QueryStatistics { fragments, edges } = statistics;
+    let QueryStatistics { fragments, edges, filters } = statistics;
     let mut by_fragment: Vec<_> = fragments.into_iter().map(Some).collect();
     let mut text = String::new();
     for (id, fragment) in plan.fragments.iter().enumerate().rev() {
         let _ = writeln!(text, "{} {fragment}", FragmentId(id as u32));
         for edge in edges.get(id).into_iter().flatten() {
             push_edge(&mut text, edge);
+        }
+        for filter in filters.iter().filter(|it| it.applied_by.0 as usize == id) {
+            let _ = write!(text, "    dynamic filter of {}: ", filter.made_by);
+            let _ = match filter.bytes {
+                Some(bytes) => writeln!(text, "{}", format_bytes(bytes)),
+                None => writeln!(text, "all values"),
+            };
         }
         let Some(operators) = by_fragment.get_mut(id).and_then(Option::take) else { continue };
         let profile = QueryProfile::of_plan(&fragment.plan, &[]);
