@@ -34,6 +34,10 @@ const BUFFER_BYTES_MAX: usize = 32 << 20;
 /// But not less than this.
 const BUFFER_BYTES_MIN: usize = 64 << 10;
 
+/// The memory limit that each task of one process needs that scans a table at the same time as
+/// others: a scan holds some pages of every column, and what its page sink splits.
+const SCAN_LIMIT_BYTES: usize = 32 << 20;
+
 /// What a distributed plan runs with.
 #[derive(Clone)]
 pub struct DistributedConfig {
@@ -207,10 +211,22 @@ impl<'a> Starter<'a> {
                 true => own.next().ok_or_else(mismatch)?.split_receiver(scan),
                 false => self.processes.scan_of(self.numbers.task(id, number)?, scan),
             });
-            let receivers = receivers.collect::<Result<Vec<_>>>()?;
+            let mut receivers = receivers.collect::<Result<Vec<_>>>()?;
+            // The other tasks have nothing to scan.
+            let idle = receivers.split_off(self.scanning_tasks(count));
+            idle.iter().for_each(|it| it.finish());
             running.feeds.push(SplitFeed::start(source, receivers, &self.outcome));
         }
         Ok(running)
+    }
+
+    /// How many of `count` tasks get splits: all, unless they are in one process whose memory limit
+    /// is too low for as many scans at once.
+    fn scanning_tasks(&self, count: usize) -> usize {
+        match (0..count).all(|it| self.processes.has_task(it)) {
+            true => count.min((self.config.task.pool.limit_bytes() / SCAN_LIMIT_BYTES).max(1)),
+            false => count,
+        }
     }
 
     /// Starts the tasks of a fragment that run in this process; the splits of `scans` are added.
