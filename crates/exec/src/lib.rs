@@ -62,7 +62,10 @@ pub use source_order::SourceOrder;
 pub use statistics::{
     NodeStatistics, OperatorStatistics, SPLITS_DONE, SPLITS_TOTAL, StepRecords, TaskStatistics,
 };
-pub use task::{SplitReceiver, Task, TaskConfig, TaskHandle, TaskOutput, TaskPorts, TaskSource};
+pub use task::{
+    SplitReceiver, Task, TaskConfig, TaskFilterId, TaskFilterListener, TaskFilters, TaskHandle,
+    TaskOutput, TaskPorts, TaskSource,
+};
 pub use task_input::{InputState, TaskInput};
 pub use timeline::{DriverState, DriverTimeline, MemorySample, TaskTimeline, TimeSegment};
 pub use transform::{Transform, TransformOperator};

@@ -7,7 +7,9 @@ mod shared;
 
 pub use control::TaskHandle;
 pub(crate) use ports::OpenPorts;
-pub use ports::{SplitReceiver, TaskOutput, TaskPorts, TaskSource};
+pub use ports::{
+    SplitReceiver, TaskFilterId, TaskFilterListener, TaskFilters, TaskOutput, TaskPorts, TaskSource,
+};
 use shared::Ending;
 pub(crate) use shared::{Output, TaskDriver, TaskShared};
 

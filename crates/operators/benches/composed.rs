@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! cargo bench -p volley-operators --bench composed    all cases, seconds of processors
-//! composed CASE FORM                                  one run, for instruction counts
+//! composed CASE FORM [BITS]                           one run, for instruction counts
 //! ```
 //!
 //! Forms: `operator`, `composed` (by the case's expansion), and `rows`, which only makes the rows.
 //! One driver runs each. The ratio is the composed form's processor time over the operator's: of
-//! medians.
+//! medians. `join_large` and `groups_many` are the figures of the goal: partitions are for tables
+//! beyond the caches. The other cases show what they cost where they are not needed.
 
 use std::{hint::black_box, path::PathBuf, sync::Arc};
 use volley_connector::{SinkFactory, Table, TableProvider, TableWriter};

@@ -5,23 +5,24 @@ mod join_filter;
 pub(crate) use join_filter::{JoinFilter, JoinFilterSetter};
 
 use std::{collections::HashMap, sync::Arc};
-use volley_exec::Lowering;
+use volley_exec::{Lowering, TaskFilters};
 use volley_expression::filter::{BoundOrder, DynamicFilter};
 use volley_plan::{DynamicFilterId, HashJoinNode, PlanNode, PlanWalk, TableScanNode, TopNNode};
 
-/// Filters that are made in the plan that is lowered. A scan whose filter is made elsewhere does
-/// without it.
-#[derive(Debug, Default)]
+/// Filters that are made in the plan that is lowered, and those between its task and others.
+#[derive(Default)]
 pub(crate) struct DynamicFilters {
     joins: HashMap<DynamicFilterId, Arc<JoinFilter>>,
     bounds: HashMap<DynamicFilterId, Arc<DynamicFilter>>,
+    of_tasks: Option<Arc<dyn TaskFilters>>,
 }
 
 /// Leaves the filters of a plan where the lowering functions of scans, joins and TopN nodes find
 /// them.
 pub(crate) fn find(plan: &PlanWalk<'_>, cx: &mut Lowering) {
     if cx.task().dynamic_filters {
-        *cx.state() = DynamicFilters::of_plan(plan);
+        let of_tasks = cx.task().ports.filters.clone();
+        *cx.state() = DynamicFilters { of_tasks, ..DynamicFilters::of_plan(plan) };
     }
 }
 
@@ -51,7 +52,20 @@ impl DynamicFilters {
     /// The filters of joins that a scan waits for, each with a column of the table.
     pub(crate) fn of_joins(&self, scan: &TableScanNode) -> Vec<(usize, Arc<JoinFilter>)> {
         let found = scan.dynamic_filters.iter();
-        found.filter_map(|it| Some((it.column, Arc::clone(self.joins.get(&it.id)?)))).collect()
+        let own = found.filter_map(|it| Some((it.column, Arc::clone(self.joins.get(&it.id)?))));
+        own.chain(self.of_other_tasks(scan)).collect()
+    }
+
+    fn of_other_tasks(&self, scan: &TableScanNode) -> Vec<(usize, Arc<JoinFilter>)> {
+        let Some(of_tasks) = &self.of_tasks else { return Vec::new() };
+        let applied = of_tasks.applied_by(scan.node_id).into_iter();
+        let filters = applied.map(|(column, id)| {
+            let filter: Arc<JoinFilter> = Arc::default();
+            let known = Arc::clone(&filter);
+            of_tasks.when_known(id, Box::new(move |keys| known.set(keys)));
+            (column, filter)
+        });
+        filters.collect()
     }
 
     /// The bounds of a scan, each with a column of the table.
@@ -65,7 +79,19 @@ impl DynamicFilters {
         let setter = |it: &volley_plan::MadeFilter| {
             Some(JoinFilterSetter::new(it.key, Arc::clone(self.joins.get(&it.id)?)))
         };
-        join.dynamic_filters.iter().filter_map(setter).collect()
+        let own = join.dynamic_filters.iter().filter_map(setter);
+        own.chain(self.for_other_tasks(join)).collect()
+    }
+
+    fn for_other_tasks(&self, join: &HashJoinNode) -> Vec<JoinFilterSetter> {
+        let Some(of_tasks) = &self.of_tasks else { return Vec::new() };
+        let made = of_tasks.made_by(join.node_id).into_iter();
+        let setters = made.map(|(key, id)| {
+            let of_tasks = Arc::clone(of_tasks);
+            let publish = move |keys| of_tasks.publish(id, keys);
+            JoinFilterSetter::publishing(key, Box::new(publish))
+        });
+        setters.collect()
     }
 
     /// What a TopN has to tighten.

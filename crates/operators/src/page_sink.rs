@@ -149,12 +149,13 @@ fn partitioning(routing: &Routing, types: &[Type]) -> Result<Partitioning> {
         }
         Routing::Any => Partitioning::Any,
         Routing::Hash(keys) => Partitioning::Hash(keys.clone()),
-        Routing::Range(range) => Partitioning::Range(Arc::new(bounds(range, types)?)),
+        Routing::Range(range) => Partitioning::Range(Arc::new(range_bounds(range, types)?)),
         Routing::Replicate => return Err(Error::internal("rows that every task makes itself")),
     })
 }
 
-fn bounds(range: &RangeRouting, types: &[Type]) -> Result<RangeBounds> {
+/// The bounds of ranges of rows of these types.
+pub(crate) fn range_bounds(range: &RangeRouting, types: &[Type]) -> Result<RangeBounds> {
     let column = |(index, key): (usize, &volley_plan::SortKey)| {
         let data_type = types.get(key.column).cloned();
         let data_type = data_type.ok_or_else(|| Error::invalid_query("a key without a column"))?;

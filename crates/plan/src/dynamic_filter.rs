@@ -7,13 +7,17 @@
 //! ```
 //!
 //! A filter is an id on the node that makes it and on the scans that apply it. They may run in
-//! different tasks: a scan whose task has no maker of a filter does not wait for it.
+//! different tasks: a scan whose task has no maker of a filter does not wait for it. The filters
+//! of joins for scans in other fragments of a distributed plan are [`TaskFilter`]s.
 
 mod column_origin;
 mod join;
+mod task_filter;
 mod top_n;
 #[cfg(test)]
 mod tests;
+
+pub use task_filter::{FilteredScan, TaskFilter};
 
 use crate::{PlanNode, PlanWalk};
 use std::{

@@ -31,7 +31,7 @@ mod builder;
 
 pub use builder::{Columns, PlanBuilder};
 pub use distributed::{DistributedPlan, Fragment, FragmentId, FragmentOutput, TaskCount};
-pub use dynamic_filter::{AppliedFilter, DynamicFilterId, MadeFilter};
+pub use dynamic_filter::{AppliedFilter, DynamicFilterId, FilteredScan, MadeFilter, TaskFilter};
 pub use node::PlanNode;
 pub use node_id::PlanNodeId;
 pub use nodes::{

@@ -14,17 +14,20 @@
 //!   6      failed: the failure
 //!   7      ready: the sender can run queries; or the failure why not
 //!   8      leave: the job ends
+//!   9      filter: u32 filter, u32 task, the keys of a join, if it has a filter
 //! ```
 //!
 //! Numbers are little-endian. What describes a message is at its end, so that the pages of a frame
 //! are where the frame has aligned them.
 
 use crate::splits;
+use std::sync::Arc;
 use volley_connector::Split;
 use volley_error::{Error, Result};
 use volley_exchange::{Failure, TaskId};
+use volley_expression::filter::KeyFilter;
 use volley_plan::PlanNodeId;
-use volley_schedule::{ProcessEnd, TaskNumbers};
+use volley_schedule::{FilterKeys, ProcessEnd, TaskNumbers};
 
 /// Bytes at the end of a message.
 const TRAILER_BYTES: usize = 24;
@@ -41,6 +44,7 @@ pub(crate) enum Message {
     Failed { failure: Failure },
     Ready { failure: Option<Failure> },
     Leave,
+    Filter { filter: u32, task: u32, keys: FilterKeys },
 }
 
 /// A scan of a fragment.
@@ -78,6 +82,11 @@ impl Message {
             Message::Failed { failure } => (6, failure.to_bytes()),
             Message::Ready { failure } => (7, failure_bytes(failure.as_ref())),
             Message::Leave => (8, Vec::new()),
+            Message::Filter { filter, task, keys } => {
+                let mut bytes = [filter.to_le_bytes(), task.to_le_bytes()].concat();
+                keys.iter().for_each(|it| bytes.extend_from_slice(&it.to_bytes()));
+                (9, bytes)
+            }
         };
         if let Message::Frame { from: sender, to: receiver, frame } = self {
             (from, to) = (*sender, *receiver);
@@ -191,6 +200,14 @@ impl<'a> Input<'a> {
             6 => Message::Failed { failure: self.failure()?? },
             7 => Message::Ready { failure: self.failure()? },
             8 => Message::Leave,
+            9 => {
+                let (filter, task) = (self.u32()?, self.u32()?);
+                let keys = match self.rest() {
+                    [] => None,
+                    bytes => Some(Arc::new(KeyFilter::from_bytes(bytes).ok()?)),
+                };
+                Message::Filter { filter, task, keys }
+            }
             _ => return None,
         })
     }

@@ -227,6 +227,11 @@ impl Node {
                 let query = self.queries().get(id);
                 query.into_iter().for_each(|it| it.failed(failure.clone()));
             }
+            Message::Filter { filter, task, keys } => {
+                // Not under the lock: drivers are woken.
+                let query = self.queries().get(id);
+                query.into_iter().for_each(|it| it.filter(filter, task as usize, keys.clone()));
+            }
             Message::Ready { failure } => {
                 if let Some(ready) = self.state().ready.get_mut(from) {
                     *ready = Some(failure);

@@ -20,7 +20,9 @@ use volley_exchange::{
 };
 use volley_exec::SplitReceiver;
 use volley_plan::PlanNodeId;
-use volley_schedule::{FailureListener, ProcessEnd, Processes, TaskNumbers};
+use volley_schedule::{
+    FailureListener, FilterKeys, FilterListener, ProcessEnd, Processes, TaskNumbers,
+};
 
 /// Ticks after which a link would repeat a request: never, since MPI loses nothing.
 const NEVER: u64 = 1 << 60;
@@ -52,6 +54,7 @@ pub(crate) struct Query {
     /// Connects each of them with those of other ranks.
     links: Mutex<BTreeMap<TaskId, Arc<LinkTransport>>>,
     failures: Mutex<Failures>,
+    filters: Mutex<Filters>,
     is_ending: AtomicBool,
     end: Mutex<End>,
     has_ended: Condvar,
@@ -62,6 +65,13 @@ struct Failures {
     listener: Option<Arc<FailureListener>>,
     /// Those that came before the listener.
     early: Vec<Failure>,
+}
+
+#[derive(Default)]
+struct Filters {
+    listener: Option<Arc<FilterListener>>,
+    /// Those that came before the listener.
+    early: Vec<(u32, usize, FilterKeys)>,
 }
 
 /// How the query ends in other ranks, for rank 0.
@@ -137,6 +147,7 @@ impl Query {
             hub: InProcessHub::default(),
             links: Mutex::default(),
             failures: Mutex::default(),
+            filters: Mutex::default(),
             is_ending: AtomicBool::new(false),
             end: Mutex::new(End { left, ends: Vec::new() }),
             has_ended: Condvar::new(),
@@ -180,6 +191,19 @@ impl Query {
                 // The listener may take any lock.
                 drop(failures);
                 listener(failure);
+            }
+        }
+    }
+
+    /// Another rank has sent keys of a join.
+    pub(crate) fn filter(&self, filter: u32, task: usize, keys: FilterKeys) {
+        let mut filters = lock(&self.filters);
+        match filters.listener.clone() {
+            None => filters.early.push((filter, task, keys)),
+            Some(listener) => {
+                // The listener may take any lock.
+                drop(filters);
+                listener(filter, task, keys);
             }
         }
     }
@@ -248,6 +272,23 @@ impl Processes for Query {
                 self.node.post(0, Message::Failed { failure }.to_bytes(self.id));
             }
         }
+    }
+
+    fn send_filter(&self, filter: u32, task: usize, keys: FilterKeys) {
+        let message = Message::Filter { filter, task: task as u32, keys };
+        match self.node.rank {
+            0 => self.node.broadcast(self.id, &message),
+            _ => self.node.post(0, message.to_bytes(self.id)),
+        }
+    }
+
+    fn on_filter(&self, listener: FilterListener) {
+        let listener = Arc::new(listener);
+        let mut filters = lock(&self.filters);
+        filters.listener = Some(Arc::clone(&listener));
+        let early = take(&mut filters.early);
+        drop(filters);
+        early.into_iter().for_each(|(filter, task, keys)| listener(filter, task, keys));
     }
 
     fn cancel(&self) {

@@ -3,9 +3,11 @@ use crate::{
     messenger::{Channels, Messenger},
     world::World,
 };
+use std::sync::Arc;
 use volley_connector::Split;
 use volley_error::{Error, ErrorKind};
 use volley_exchange::{Failure, TaskId};
+use volley_expression::filter::KeyFilter;
 use volley_plan::PlanNodeId;
 use volley_schedule::{Platform, ProcessEnd, TaskNumbers};
 
@@ -31,6 +33,13 @@ fn messages() -> Vec<Message> {
         Message::Ready { failure: None },
         Message::Ready { failure: Some(failure()) },
         Message::Leave,
+        Message::Filter { filter: 1, task: 2, keys: None },
+        Message::Filter { filter: 1, task: 0, keys: Some(Arc::new(KeyFilter::range(3, 70))) },
+        Message::Filter {
+            filter: 0,
+            task: 3,
+            keys: Some(Arc::new(KeyFilter::bitmap(-5, vec![1, 2]))),
+        },
     ]
 }
 

@@ -4,6 +4,7 @@
 //! DistributedPlan ── start ──> per fragment: tasks on one executor
 //!                              splits ── SplitFeed ──> scans of all tasks
 //!                              PageOutput ── transport ── PageInput
+//!                              keys of joins ── FilterBoard ──> scans of other fragments
 //!                              last fragment: one task ── next ──> rows
 //! ```
 //!
@@ -16,6 +17,7 @@ mod processes;
 mod spec;
 mod outcome;
 mod splits;
+mod filters;
 mod start;
 mod statistics;
 mod process_statistics;
@@ -24,8 +26,11 @@ mod partial_query;
 #[cfg(test)]
 mod tests;
 
+pub use filters::{FilterKeys, FilterStatistics};
 pub use partial_query::PartialQuery;
-pub use processes::{FailureListener, Platform, ProcessEnd, Processes, TaskNumbers};
+pub use processes::{
+    FailureListener, FilterListener, Platform, ProcessEnd, Processes, TaskNumbers,
+};
 pub use query::DistributedQuery;
 pub use spec::QuerySpec;
 pub use start::DistributedConfig;

@@ -59,6 +59,7 @@ impl ProcessStatistics {
         QueryStatistics {
             fragments: self.fragments,
             edges: self.edges.into_iter().map(edges).collect(),
+            filters: Vec::new(),
         }
     }
 

@@ -5,12 +5,14 @@
 //! QuerySpec ── Platform::begin ──────> QuerySpec::from_bytes, PartialQuery::start
 //! DistributedQuery::start_on           its tasks
 //! SplitFeed ── Processes::scan_of ───> PartialQuery::add_splits
+//! keys of joins <── Processes::send_filter ──> keys of joins
 //! Processes::end ────────────────────> PartialQuery::end ──> failure, statistics
 //! ```
 //!
 //! Task `number` of each fragment that several tasks run is in process `number`, or all tasks are
 //! in one process. Fragments of one task, and so the result, are in process 0.
 
+use crate::filters::FilterKeys;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_exchange::{Failure, InProcessHub, TaskId, Transport};
@@ -39,6 +41,9 @@ pub trait Platform: Send + Sync {
 /// What is told of a failure in another process.
 pub type FailureListener = Box<dyn Fn(Failure) + Send + Sync>;
 
+/// What is told of a filter by another process: the filter, the number of the task, its keys.
+pub type FilterListener = Box<dyn Fn(u32, usize, FilterKeys) + Send + Sync>;
+
 /// The processes of one query, as one of them sees them.
 pub trait Processes: Send + Sync {
     /// Whether task `number` of a fragment runs in this process.
@@ -59,6 +64,13 @@ pub trait Processes: Send + Sync {
 
     /// Tells process 0, or all others if this is process 0, that the query has failed here.
     fn report(&self, failure: Failure);
+
+    /// Sends keys of a join: process 0 sends those of all tasks to all others, another one those
+    /// of task `task` to process 0.
+    fn send_filter(&self, filter: u32, task: usize, keys: FilterKeys);
+
+    /// Calls `listener` when keys come from another process.
+    fn on_filter(&self, listener: FilterListener);
 
     /// Asks the other processes to end the query; does not wait.
     fn cancel(&self);
@@ -115,6 +127,16 @@ impl TaskNumbers {
         Ok(TaskId(first + number as u32))
     }
 
+    /// How many tasks run a fragment of the plan whose tasks are numbered.
+    pub(crate) fn tasks(&self, fragment: usize, plan: &DistributedPlan) -> usize {
+        let first = |it: usize| self.first_tasks.get(it).copied();
+        match (first(fragment), first(fragment + 1)) {
+            (Some(own), Some(next)) => next.saturating_sub(own) as usize,
+            // The last fragment has one task.
+            _ => usize::from(fragment < plan.fragments.len()),
+        }
+    }
+
     /// The fragment of a task.
     pub fn fragment(&self, task: TaskId) -> usize {
         self.first_tasks.partition_point(|it| *it <= task.0).saturating_sub(1)
@@ -143,6 +165,10 @@ impl Processes for Threads {
     fn on_failure(&self, _: FailureListener) {}
 
     fn report(&self, _: Failure) {}
+
+    fn send_filter(&self, _: u32, _: usize, _: FilterKeys) {}
+
+    fn on_filter(&self, _: FilterListener) {}
 
     fn cancel(&self) {}
 

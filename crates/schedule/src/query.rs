@@ -1,6 +1,7 @@
 //! A running distributed plan.
 
 use crate::{
+    filters::FilterBoard,
     outcome::Outcome,
     process_statistics::ProcessStatistics,
     splits::SplitFeed,
@@ -27,6 +28,8 @@ pub struct DistributedQuery {
     fragments: Vec<RunningFragment>,
     outcome: Arc<Outcome>,
     plan: Arc<DistributedPlan>,
+    /// `None`: dynamic filters are off.
+    filters: Option<Arc<FilterBoard>>,
 }
 
 /// The tasks of a fragment.
@@ -43,10 +46,11 @@ impl DistributedQuery {
         mut fragments: Vec<RunningFragment>,
         outcome: Arc<Outcome>,
         plan: Arc<DistributedPlan>,
+        filters: Option<Arc<FilterBoard>>,
     ) -> Result<DistributedQuery> {
         let root = fragments.pop().and_then(|mut it| it.tasks.pop());
         let root = root.ok_or_else(|| Error::internal("a distributed plan without a result"))?;
-        Ok(DistributedQuery { root, fragments, outcome, plan })
+        Ok(DistributedQuery { root, fragments, outcome, plan, filters })
     }
 
     /// The next batch of the result; waits for it. `None` at the end, when no task runs any more.
@@ -87,7 +91,8 @@ impl DistributedQuery {
         own.fragments.push(self.root.statistics());
         own.edges.push(Vec::new());
         self.outcome.statistics_of_others().into_iter().for_each(|it| own.add(it));
-        own.into_query()
+        let filters = self.filters.as_ref().map(|it| it.statistics()).unwrap_or_default();
+        QueryStatistics { filters, ..own.into_query() }
     }
 
     /// What every task did so far, and when, by fragment and task.

@@ -2,6 +2,7 @@
 
 use crate::{
     DistributedQuery, PartialQuery, Processes, TaskNumbers,
+    filters::FilterBoard,
     outcome::{Outcome, ReportedOutput},
     processes::Threads,
     query::RunningFragment,
@@ -33,6 +34,10 @@ const BUFFER_BYTES_MAX: usize = 32 << 20;
 /// But not less than this.
 const BUFFER_BYTES_MIN: usize = 64 << 10;
 
+/// The memory limit that each task of one process needs that scans a table at the same time as
+/// others: a scan holds some pages of every column, and what its page sink splits.
+const SCAN_LIMIT_BYTES: usize = 32 << 20;
+
 /// What a distributed plan runs with.
 #[derive(Clone)]
 pub struct DistributedConfig {
@@ -56,6 +61,8 @@ pub(crate) struct Starter<'a> {
     outcome: Arc<Outcome>,
     numbers: TaskNumbers,
     budget_bytes: usize,
+    /// `None`: dynamic filters are off.
+    filters: Option<Arc<FilterBoard>>,
 }
 
 impl DistributedConfig {
@@ -91,7 +98,8 @@ impl DistributedQuery {
         let starter = Starter::new(config, processes, executor);
         let outcome = Arc::clone(&starter.outcome);
         let running = starter.all(Starter::fragment)?;
-        DistributedQuery::new(running, outcome, Arc::clone(&config.plan))
+        let plan = Arc::clone(&config.plan);
+        DistributedQuery::new(running, outcome, plan, starter.filters)
     }
 }
 
@@ -156,11 +164,15 @@ impl<'a> Starter<'a> {
         executor: &'a Executor,
     ) -> Starter<'a> {
         let token = config.task.query.cancellation.child();
-        let outcome = Outcome::new(token, Arc::clone(&processes));
         let numbers = TaskNumbers::new(&config.plan, config.tasks);
+        let filters = config
+            .task
+            .dynamic_filters
+            .then(|| FilterBoard::new(&config.plan, &numbers, &processes, &config.task.pool));
+        let outcome = Outcome::new(token, Arc::clone(&processes));
         let budget_bytes = queue_bytes(&config.task.pool, BUFFER_BYTES_MAX) / config.tasks.max(1);
         let budget_bytes = budget_bytes.max(BUFFER_BYTES_MIN);
-        Starter { config, executor, processes, outcome, numbers, budget_bytes }
+        Starter { config, executor, processes, outcome, numbers, budget_bytes, filters }
     }
 
     /// Starts all fragments, or none.
@@ -199,10 +211,22 @@ impl<'a> Starter<'a> {
                 true => own.next().ok_or_else(mismatch)?.split_receiver(scan),
                 false => self.processes.scan_of(self.numbers.task(id, number)?, scan),
             });
-            let receivers = receivers.collect::<Result<Vec<_>>>()?;
+            let mut receivers = receivers.collect::<Result<Vec<_>>>()?;
+            // The other tasks have nothing to scan.
+            let idle = receivers.split_off(self.scanning_tasks(count));
+            idle.iter().for_each(|it| it.finish());
             running.feeds.push(SplitFeed::start(source, receivers, &self.outcome));
         }
         Ok(running)
+    }
+
+    /// How many of `count` tasks get splits: all, unless they are in one process whose memory limit
+    /// is too low for as many scans at once.
+    fn scanning_tasks(&self, count: usize) -> usize {
+        match (0..count).all(|it| self.processes.has_task(it)) {
+            true => count.min((self.config.task.pool.limit_bytes() / SCAN_LIMIT_BYTES).max(1)),
+            false => count,
+        }
     }
 
     /// Starts the tasks of a fragment that run in this process; the splits of `scans` are added.
@@ -278,7 +302,9 @@ impl<'a> Starter<'a> {
             let outcome = Arc::clone(&self.outcome);
             Arc::new(ReportedOutput { pages, outcome }) as _
         });
-        Ok((TaskPorts { added_splits, sources, number: number as u32, output }, pages))
+        let filters = self.filters.as_ref().and_then(|it| it.of_task(id, number));
+        let number = number as u32;
+        Ok((TaskPorts { added_splits, sources, number, output, filters }, pages))
     }
 
     fn output(

@@ -1,5 +1,6 @@
 //! What the tasks of a distributed plan did.
 
+use crate::FilterStatistics;
 use std::{sync::Arc, time::Duration};
 use volley_exchange::LaneSize;
 use volley_exec::TaskStatistics;
@@ -12,6 +13,8 @@ pub struct QueryStatistics {
     pub fragments: Vec<TaskStatistics>,
     /// By fragment, then by output.
     pub edges: Vec<Vec<EdgeStatistics>>,
+    /// Dynamic filters of joins for scans of other fragments.
+    pub filters: Vec<FilterStatistics>,
 }
 
 /// What crossed an exchange.

@@ -1,4 +1,4 @@
-use crate::{DistributedConfig, DistributedQuery};
+use crate::{DistributedConfig, DistributedQuery, FilterStatistics};
 use std::{sync::Arc, time::Instant};
 use volley_error::{ErrorKind, Result};
 use volley_exec::{Executor, TaskConfig};
@@ -295,4 +295,46 @@ fn page_sinks_spill_pages_that_no_reader_waits_for() {
         overflow += edges.iter().flatten().map(|it| it.total.overflow_bytes).sum::<u64>();
     }
     assert!(overflow > 0, "nothing was spilled");
+}
+
+/// The rows of a join whose build side, with few keys, is in another fragment than the scan of its
+/// probe side, and what became of the filter.
+fn joined_over_tasks(
+    count: i64,
+    routing: Routing,
+    dynamic_filters: bool,
+) -> (usize, Vec<FilterStatistics>) {
+    let tables = TestTables::one(COLUMNS, rows(count), InputEncoding::Flat);
+    let build = scan().filter(|columns| {
+        let key = columns.column("#0")?;
+        columns.call("eq", [key, columns.integer(5)])
+    });
+    let kind = volley_plan::JoinKind::LeftSemi;
+    let probe = scan().to_all(Routing::Hash(vec![0]));
+    let plan = probe.hash_join(kind, build.to_all(routing), &[("#0", "#0")]).to_one();
+    let mut config = config(&plan, &tables, SETUP, encodings()[1].clone());
+    config.task.dynamic_filters = dynamic_filters;
+    let executor = Executor::new(2).unwrap();
+    let query = DistributedQuery::start(&config, &executor).unwrap();
+    let found = drain(&query).unwrap().len();
+    let filters = query.statistics().filters;
+    drop(query);
+    drop(executor);
+    assert_eq!(config.task.pool.stats().bytes, 0, "memory is left");
+    (found, filters)
+}
+
+#[test]
+fn keys_of_a_join_reach_scans_of_other_fragments() {
+    for routing in [Routing::Hash(vec![0]), Routing::Broadcast] {
+        for count in [0, 1, 1000] {
+            let (rows, filters) = joined_over_tasks(count, routing.clone(), true);
+            let (expected, none) = joined_over_tasks(count, routing.clone(), false);
+            assert_eq!(rows, expected);
+            assert!(none.is_empty());
+            let [filter] = filters[..] else { panic!("{filters:?}") };
+            assert!(filter.bytes.is_some(), "{filter:?}");
+            assert!(filter.applied_by < filter.made_by);
+        }
+    }
 }

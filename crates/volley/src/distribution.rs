@@ -8,7 +8,9 @@ use volley_exec::{TaskConfig, TaskTimeline};
 use volley_memory::format_bytes;
 use volley_operators::PageEncoding;
 use volley_optimizer::DistributionContext;
-use volley_plan::{DistributedPlan, FragmentId, PlanNode, TableHandle, TaskCount};
+use volley_plan::{
+    DistributedPlan, FragmentId, PlanNode, TableHandle, TaskCount, expand::Expander,
+};
 use volley_profile::QueryProfile;
 use volley_schedule::{DistributedConfig, EdgeStatistics, QuerySpec, QueryStatistics};
 use volley_wire::{ArrowFormat, NativeFormat, PageFormat};
@@ -33,10 +35,29 @@ pub(crate) fn fragments(
         is_everywhere: &is_everywhere,
         disabled_rules: &settings.disabled_rules,
     };
-    match session.tasks() {
-        0 | 1 => DistributedPlan::cut(plan),
-        _ => DistributedPlan::cut(&volley_optimizer::distribute(plan, &context)?),
+    if session.tasks() <= 1 {
+        return DistributedPlan::cut(plan);
     }
+    let mut plan = DistributedPlan::cut(&volley_optimizer::distribute(plan, &context)?)?;
+    for fragment in &mut plan.fragments {
+        fragment.plan = expanded(&fragment.plan, &settings)?;
+    }
+    Ok(plan)
+}
+
+/// The bits of the partitions of expansions: 256 partitions.
+const PARTITION_BITS: u8 = 8;
+
+/// The plan of a fragment with the nodes expanded that the settings say.
+///
+/// # Errors
+///
+/// As [`Expander::expand`].
+pub(crate) fn expanded(plan: &Arc<PlanNode>, settings: &Settings) -> Result<Arc<PlanNode>> {
+    if settings.expansions.is_empty() {
+        return Ok(Arc::clone(plan));
+    }
+    Expander::new(settings.expansions.iter().cloned().collect(), PARTITION_BITS).expand(plan)
 }
 
 /// Formats of pages between tasks that were added, by name.
@@ -71,6 +92,7 @@ pub(crate) fn config(
         encoding: match settings.exchange_pages {
             ExchangePages::Batches => PageEncoding::Batches,
             ExchangePages::Bytes => PageEncoding::Bytes(Arc::new(NativeFormat::Plain)),
+            ExchangePages::Packed => PageEncoding::Bytes(Arc::new(NativeFormat::Packed)),
             ExchangePages::Arrow => PageEncoding::Bytes(Arc::new(ArrowFormat)),
             ExchangePages::Added(name) => {
                 let format = added.get(name).cloned();
@@ -137,13 +159,20 @@ pub(crate) fn spec(
 
 /// The fragments with the counters of every node and of every exchange.
 pub(crate) fn statistics_text(statistics: QueryStatistics, plan: &DistributedPlan) -> String {
-    let QueryStatistics { fragments, edges } = statistics;
+    let QueryStatistics { fragments, edges, filters } = statistics;
     let mut by_fragment: Vec<_> = fragments.into_iter().map(Some).collect();
     let mut text = String::new();
     for (id, fragment) in plan.fragments.iter().enumerate().rev() {
         let _ = writeln!(text, "{} {fragment}", FragmentId(id as u32));
         for edge in edges.get(id).into_iter().flatten() {
             push_edge(&mut text, edge);
+        }
+        for filter in filters.iter().filter(|it| it.applied_by.0 as usize == id) {
+            let _ = write!(text, "    dynamic filter of {}: ", filter.made_by);
+            let _ = match filter.bytes {
+                Some(bytes) => writeln!(text, "{}", format_bytes(bytes)),
+                None => writeln!(text, "all values"),
+            };
         }
         let Some(operators) = by_fragment.get_mut(id).and_then(Option::take) else { continue };
         let profile = QueryProfile::of_plan(&fragment.plan, &[]);

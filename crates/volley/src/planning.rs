@@ -1,6 +1,6 @@
 //! Turns a bound query into an executable plan.
 
-use crate::{Replacements, Session};
+use crate::{Replacements, Session, distribution};
 use std::{
     collections::{HashMap, HashSet},
     sync::{
@@ -118,7 +118,7 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
         tables: Arc::clone(&cx.catalog) as _,
         // Tasks share work as drivers do: groups are aggregated in steps.
         drivers: if session.tasks() > 1 { settings.drivers().max(2) } else { settings.drivers() },
-        disabled_rules: settings.disabled_rules,
+        disabled_rules: settings.disabled_rules.clone(),
         always_merges_joins: settings.always_merges_joins,
         always_cascades_sets: settings.always_cascades_sets,
     };
@@ -127,6 +127,13 @@ pub(crate) fn plan_query(session: &Session, plan: Plan, cx: &StatementContext) -
     let (plan, estimates) = match cx.estimates_rows.load(Ordering::Relaxed) {
         true => volley_optimizer::lower_with_estimates(&plan, &context)?,
         false => (volley_optimizer::lower(&plan, &context)?, Vec::new()),
+    };
+    // The fragments of several tasks are expanded when the plan is cut.
+    let is_expanded = session.tasks() <= 1 && !settings.expansions.is_empty();
+    let (plan, estimates) = match is_expanded {
+        // Expanded nodes have other identities than those that the estimates are of.
+        true => (distribution::expanded(&plan, &settings)?, Vec::new()),
+        false => (plan, estimates),
     };
     let (constants, statement) = (Arc::clone(&cx.constants), Arc::clone(&cx.text));
     Ok(Planned { plan, tables, constants, sinks: None, statement, estimates })

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, env, num::NonZero, path::PathBuf, thread, time:
 use volley_error::{Error, Result};
 use volley_exec::Priority;
 use volley_memory::{format_bytes, parse_bytes};
+use volley_plan::expand::EXPANSIONS;
 use volley_sql::{DefaultOrder, Dialect};
 use volley_types::{Zone, nearest_name, text::TypeNames};
 
@@ -38,6 +39,8 @@ pub enum ExchangePages {
     Batches,
     /// As bytes in the native format.
     Bytes,
+    /// As bytes in the native format, with integers as narrow as their range on each page.
+    Packed,
     /// As bytes in Arrow's format.
     Arrow,
     /// As bytes in the format of this name that was added to the engine.
@@ -77,6 +80,8 @@ pub struct Settings {
     pub always_cascades_sets: bool,
     /// Optimizer rules that are switched off.
     pub disabled_rules: BTreeSet<String>,
+    /// Expansions of plan nodes into sub-operators that are switched on.
+    pub expansions: BTreeSet<String>,
     /// The zone in which TIMESTAMP WITH TIME ZONE is shown, read and taken apart.
     pub time_zone: Zone,
     /// The longest that a statement may take, from its planning until its last row is read; `None`
@@ -102,7 +107,7 @@ struct Setting {
     set: fn(&mut Settings, &str) -> Result<()>,
 }
 
-const SETTINGS: [Setting; 23] = [
+const SETTINGS: [Setting; 24] = [
     Setting {
         name: "batch_rows",
         description: "maximum rows of a batch",
@@ -145,6 +150,15 @@ const SETTINGS: [Setting; 23] = [
         get: |it| it.disabled_rules.iter().cloned().collect::<Vec<_>>().join(","),
         set: |it, text| {
             let _: () = it.disabled_rules = rule_names(text)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "expansions",
+        description: "expansions of plan nodes into sub-operators, separated by commas",
+        get: |it| it.expansions.iter().cloned().collect::<Vec<_>>().join(","),
+        set: |it, text| {
+            let _: () = it.expansions = expansion_names(text)?;
             Ok(())
         },
     },
@@ -195,10 +209,11 @@ const SETTINGS: [Setting; 23] = [
     },
     Setting {
         name: "exchange_pages",
-        description: "how rows cross between tasks: batches, or for tests bytes or arrow",
+        description: "how rows cross between tasks: batches, or for tests bytes, packed or arrow",
         get: |it| match it.exchange_pages {
             ExchangePages::Batches => "batches".to_owned(),
             ExchangePages::Bytes => "bytes".to_owned(),
+            ExchangePages::Packed => "packed".to_owned(),
             ExchangePages::Arrow => "arrow".to_owned(),
             ExchangePages::Added(name) => name.to_owned(),
         },
@@ -336,6 +351,7 @@ impl Default for Settings {
             always_merges_joins: false,
             always_cascades_sets: false,
             disabled_rules: BTreeSet::new(),
+            expansions: BTreeSet::new(),
             time_zone: Zone::default(),
             statement_timeout: None,
             query_priority: Priority::default(),
@@ -410,9 +426,11 @@ fn exchange_pages(text: &str) -> Result<ExchangePages> {
     match text.to_ascii_lowercase().as_str() {
         "batches" => Ok(ExchangePages::Batches),
         "bytes" => Ok(ExchangePages::Bytes),
+        "packed" => Ok(ExchangePages::Packed),
         "arrow" => Ok(ExchangePages::Arrow),
         _ => {
-            let message = format!("exchange_pages must be batches, bytes or arrow: '{text}'");
+            let message =
+                format!("exchange_pages must be batches, bytes, packed or arrow: '{text}'");
             Err(Error::invalid_value(message))
         }
     }
@@ -443,13 +461,22 @@ fn zone(text: &str) -> Result<Zone> {
 
 fn rule_names(text: &str) -> Result<BTreeSet<String>> {
     let rules = volley_optimizer::rules();
+    names_among(text, &rules.iter().map(|it| it.name).collect::<Vec<_>>(), "optimizer rule")
+}
+
+fn expansion_names(text: &str) -> Result<BTreeSet<String>> {
+    names_among(text, &EXPANSIONS.iter().map(|it| it.name).collect::<Vec<_>>(), "expansion")
+}
+
+/// The names that `text` lists, with commas between; each is one of `known`.
+fn names_among(text: &str, known: &[&str], what: &str) -> Result<BTreeSet<String>> {
     let names = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let check = |name: &str| {
-        if rules.iter().any(|it| it.name == name) {
+        if known.contains(&name) {
             return Ok(name.to_owned());
         }
-        let error = Error::invalid_value(format!("no such optimizer rule: '{name}'"));
-        Err(match nearest_name(name, rules.iter().map(|it| it.name)) {
+        let error = Error::invalid_value(format!("no such {what}: '{name}'"));
+        Err(match nearest_name(name, known.iter().copied()) {
             Some(nearest) => error.hint(format!("did you mean {nearest}?")),
             None => error,
         })

@@ -4,6 +4,7 @@
 //! add_splits(node, ..)    no_more_splits(node)  ──> table scans that get their splits from outside
 //! input(node): push(..)   finish()              ──> TaskInput nodes
 //! TaskSource                                    ──> PageSource nodes
+//! TaskFilters                                   <─> joins, and scans of other tasks
 //!                                                   pipelines ──> result queue, or a TaskOutput
 //! ```
 
@@ -18,6 +19,7 @@ use std::{
 };
 use volley_connector::Split;
 use volley_error::{Error, Result};
+use volley_expression::filter::KeyFilter;
 use volley_memory::Pool;
 use volley_plan::{PageSourceNode, PlanNodeId};
 use volley_types::Type;
@@ -34,7 +36,33 @@ pub struct TaskPorts {
     pub number: u32,
     /// Where the rows of the last pipeline go; `None`: to [`Task::next`](crate::Task::next).
     pub output: Option<Arc<dyn TaskOutput>>,
+    /// Dynamic filters between this task and others; `None`: there are none.
+    pub filters: Option<Arc<dyn TaskFilters>>,
 }
+
+/// The dynamic filters between a task and the tasks of other plans, each with a number.
+pub trait TaskFilters: Send + Sync {
+    /// The filters that a join of the task makes for scans of other tasks: for each, the position
+    /// of the key among those of the join.
+    fn made_by(&self, join: PlanNodeId) -> Vec<(usize, TaskFilterId)>;
+
+    /// The filters that joins of other tasks make for a scan: for each, the column of the table.
+    fn applied_by(&self, scan: PlanNodeId) -> Vec<(usize, TaskFilterId)>;
+
+    /// Takes the keys that the task's join has; `None`: all values may be keys. Calls after the
+    /// first change nothing.
+    fn publish(&self, filter: TaskFilterId, keys: Option<Arc<KeyFilter>>);
+
+    /// Calls `listener` once the keys of all tasks are known, maybe at once.
+    fn when_known(&self, filter: TaskFilterId, listener: TaskFilterListener);
+}
+
+/// The number of a filter between tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskFilterId(pub u32);
+
+/// What is told of the keys of all tasks; `None`: all values may be keys.
+pub type TaskFilterListener = Box<dyn FnOnce(Option<Arc<KeyFilter>>) + Send>;
 
 /// Where rows of other tasks come from, such as the reader of an exchange.
 ///
@@ -107,7 +135,8 @@ impl fmt::Debug for TaskPorts {
         let output = self.output.as_ref().map(|it| it.name());
         let mut ports = f.debug_struct("TaskPorts");
         ports.field("added_splits", &self.added_splits).field("number", &self.number);
-        ports.field("sources", &self.sources.keys()).field("output", &output).finish()
+        ports.field("sources", &self.sources.keys()).field("output", &output);
+        ports.field("has_filters", &self.filters.is_some()).finish()
     }
 }
 

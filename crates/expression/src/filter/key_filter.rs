@@ -9,6 +9,8 @@
 //! Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007), describe
 //! the blocks: all bits of a key are in one word, so that a test takes one access.
 
+mod transfer;
+
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},

@@ -1,12 +1,19 @@
-//! Partition and Histogram: rows by bits of the hash of their keys.
+//! Partition and Histogram: rows by their keys.
+//!
+//! ```text
+//! radix          bits of the hash of the keys
+//! hash, range    the lane that an exchange between as many tasks would choose
+//! ```
 
 use super::{
     collect::{Collect, Collecting},
     collection::{CollectedRows, collections},
     sub_node,
 };
-use crate::registration::wrong_node;
+use crate::{page_sink::range_bounds, registration::wrong_node};
+use std::sync::Arc;
 use volley_error::Result;
+use volley_exchange::{LaneFunction, Partitioning};
 use volley_exec::{Inputs, Lowering, PipelineBuilder, Step, StepContext};
 use volley_plan::{
     PlanNode,
@@ -29,8 +36,8 @@ pub(crate) fn lower(
     let mut input = cx.gather(input);
     cx.add(&mut input, "partition", move |cx| {
         let rows = CollectedRows::new(schema.types().cloned().collect(), &cx.pool);
-        let (schema, function) = (schema.clone(), function.clone());
-        Ok(Box::new(Collecting::new(Partition { schema, function, rows })))
+        let (schema, numbers) = (schema.clone(), PartitionNumbers::new(&function, &schema)?);
+        Ok(Box::new(Collecting::new(Partition { schema, numbers, rows })))
     });
     Ok(input)
 }
@@ -42,32 +49,81 @@ pub(crate) fn lower_histogram(
 ) -> Result<PipelineBuilder> {
     let SubOperator::Histogram(histogram) = &sub_node(node)?.op else { return Err(wrong_node()) };
     let function = histogram.function.clone();
+    let schema = sub_node(node)?.inputs.first().ok_or_else(wrong_node)?.schema().clone();
     let input = inputs.take()?;
     let mut input = cx.gather(input);
     cx.add(&mut input, "histogram", move |_| {
-        let counts = vec![0; function.partitions()];
-        let (partitions, hashes, function) = (Vec::new(), Vec::new(), function.clone());
-        Ok(Box::new(Collecting::new(Histogram { function, counts, partitions, hashes })))
+        let numbers = PartitionNumbers::new(&function, &schema)?;
+        let (counts, partitions) = (vec![0; function.partitions()], Vec::new());
+        Ok(Box::new(Collecting::new(Histogram { numbers, counts, partitions })))
     });
     Ok(input)
 }
 
-fn radix(function: &PartitionFunction) -> RadixFunction<'_> {
-    let PartitionFunction::Radix { keys, skipped_bits, bits } = function;
-    RadixFunction { keys, skipped_bits: *skipped_bits, bits: *bits }
+/// Computes the partitions of rows.
+enum PartitionNumbers {
+    Radix { keys: Vec<usize>, skipped_bits: u8, bits: u8, hashes: Vec<u64> },
+    Lanes(LaneFunction),
+}
+
+impl PartitionNumbers {
+    fn new(function: &PartitionFunction, input: &Schema) -> Result<PartitionNumbers> {
+        let lanes = |partitioning| {
+            PartitionNumbers::Lanes(LaneFunction::new(partitioning, function.partitions()))
+        };
+        Ok(match function {
+            PartitionFunction::Radix { keys, skipped_bits, bits } => PartitionNumbers::Radix {
+                keys: keys.clone(),
+                skipped_bits: *skipped_bits,
+                bits: *bits,
+                hashes: Vec::new(),
+            },
+            PartitionFunction::Hash { keys, .. } => lanes(Partitioning::Hash(keys.clone())),
+            PartitionFunction::Range(range) => {
+                let types: Vec<Type> = input.types().cloned().collect();
+                lanes(Partitioning::Range(Arc::new(range_bounds(range, &types)?)))
+            }
+        })
+    }
+
+    /// Appends the partition of each row of a loaded batch.
+    fn append(&mut self, batch: &Batch, out: &mut Vec<u32>) -> Result<()> {
+        match self {
+            PartitionNumbers::Radix { keys, skipped_bits, bits, hashes } => {
+                let function = RadixFunction { keys, skipped_bits: *skipped_bits, bits: *bits };
+                function.append(batch, hashes, out)
+            }
+            PartitionNumbers::Lanes(lanes) => lanes.append(batch, out),
+        }
+    }
+
+    /// The order of rows by partition.
+    fn sort(&mut self, batches: &[Batch]) -> Result<RadixSort> {
+        match self {
+            PartitionNumbers::Radix { keys, skipped_bits, bits, .. } => {
+                let function = RadixFunction { keys, skipped_bits: *skipped_bits, bits: *bits };
+                RadixSort::new(&function, batches)
+            }
+            PartitionNumbers::Lanes(lanes) => {
+                let (count, mut partitions) = (lanes.lanes(), Vec::new());
+                batches.iter().try_for_each(|it| lanes.append(it, &mut partitions))?;
+                Ok(RadixSort::of_partitions(partitions, count))
+            }
+        }
+    }
 }
 
 /// Collects rows by partition.
 struct Partition {
     schema: Schema,
-    function: PartitionFunction,
+    numbers: PartitionNumbers,
     rows: CollectedRows,
 }
 
 impl Partition {
     /// One tuple per partition with rows: a counting sort of the rows.
     fn tuples(&mut self) -> Result<Option<Batch>> {
-        let sort = RadixSort::new(&radix(&self.function), self.rows.batches()?)?;
+        let sort = self.numbers.sort(self.rows.batches()?)?;
         let types: Vec<Type> = self.schema.types().cloned().collect();
         let sorted = match sort.scattered(&types, self.rows.batches()?)? {
             Some(sorted) => {
@@ -102,10 +158,9 @@ impl Collect for Partition {
 
 /// Counts rows by partition.
 struct Histogram {
-    function: PartitionFunction,
+    numbers: PartitionNumbers,
     counts: Vec<i64>,
     partitions: Vec<u32>,
-    hashes: Vec<u64>,
 }
 
 impl Collect for Histogram {
@@ -114,7 +169,7 @@ impl Collect for Histogram {
     fn accept(&mut self, input: Batch) -> Result<()> {
         self.partitions.clear();
         let input = input.loaded()?;
-        radix(&self.function).append(&input, &mut self.hashes, &mut self.partitions)?;
+        self.numbers.append(&input, &mut self.partitions)?;
         self.partitions.iter().for_each(|it| self.counts[*it as usize] += 1);
         Ok(())
     }

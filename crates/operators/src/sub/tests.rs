@@ -155,3 +155,33 @@ fn the_failure_of_a_nested_plan_is_that_of_the_task() {
     let error = run(plan, &tables, SETUPS[1]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidValue, "{error}");
 }
+
+#[test]
+fn hash_and_range_partitions_have_all_rows_once() {
+    let bounds =
+        vec![vec![Value::Null, Value::BigInt(3)], vec![Value::text("日4"), Value::BigInt(20)]];
+    for manners in InputEncoding::WHOLE {
+        for count in [0, 1, 300] {
+            let tables = tables(count, 1, manners);
+            let scan = || tables.scan("t");
+            let range = || scan().range_partition(&["#1 nulls first", "#0"], bounds.clone());
+            for partitions in [scan().hash_partition(&["#0", "#1"], 7), range()] {
+                check_same(&partitions.nested_map(1, |it| it.row_scan("#1")), &scan(), &tables);
+            }
+            // Keys of a partition are in no other one.
+            let groups = |it: PlanBuilder| it.reduce_by_key(&["#0"], &[("n", "count", &[])]);
+            let composed = scan().hash_partition(&["#0"], 5);
+            let composed = composed.nested_map(1, |it| groups(it.row_scan("#1")));
+            check_same(&composed, &groups(scan()), &tables);
+            // Partitions are in the order of the keys.
+            let sorted =
+                range().nested_map(1, |it| it.row_scan("#1").sort(&["#1 nulls first", "#0"]));
+            let expected = scan().sort(&["#1 nulls first", "#0"]);
+            let keys = |plan: PlanBuilder| -> Vec<String> {
+                let rows = run(plan, &tables, SETUPS[0]).unwrap();
+                rows.iter().map(|it| format!("{:?} {:?}", it[1], it[0])).collect()
+            };
+            assert_eq!(keys(sorted), keys(expected));
+        }
+    }
+}

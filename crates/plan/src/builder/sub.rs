@@ -2,7 +2,7 @@
 
 use super::PlanBuilder;
 use crate::{
-    Columns, JoinKind, PlanNode, Routing, TaskCount,
+    Columns, JoinKind, PlanNode, RangeRouting, Routing, TaskCount,
     sub::{
         Build, Histogram, Materialize, NestedMap, Parameter, Partition, PartitionFunction, Probe,
         RowScan, SubNode, SubOperator, Zip,
@@ -11,6 +11,7 @@ use crate::{
 use std::{ops::Range, sync::Arc};
 use volley_error::Result;
 use volley_expression::Expr;
+use volley_types::Value;
 
 impl PlanBuilder {
     /// Collects the rows of each partition by these bits of the hash of `keys`.
@@ -40,6 +41,40 @@ impl PlanBuilder {
     pub fn radix_partition(self, keys: &[&str], bits: Range<u8>) -> PlanBuilder {
         self.sub(Vec::new(), |columns| {
             let function = radix(columns, keys, bits)?;
+            Ok(SubOperator::Partition(Partition { function }))
+        })
+    }
+
+    /// Collects the rows of each of `partitions` partitions by the hash of `keys`, as an exchange
+    /// between as many tasks.
+    pub fn hash_partition(self, keys: &[&str], partitions: u32) -> PlanBuilder {
+        self.sub(Vec::new(), |columns| {
+            let function = PartitionFunction::Hash { keys: columns.positions(keys)?, partitions };
+            Ok(SubOperator::Partition(Partition { function }))
+        })
+    }
+
+    /// Collects the rows of each range of `keys`, which are those of [`PlanBuilder::order_by`].
+    /// `bounds` are ascending in their order: a row is in partition `k` if `k` of them are not
+    /// after it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use volley_function::Registry;
+    /// use volley_plan::PlanBuilder;
+    /// use volley_types::{Type, Value};
+    ///
+    /// let rows = (0..9).map(|it| vec![Value::BigInt(it)]).collect();
+    /// let plan = PlanBuilder::new(&Arc::new(Registry::new()))
+    ///     .values(&[("n", Type::BigInt)], rows)
+    ///     .range_partition(&["n"], vec![vec![Value::BigInt(3)], vec![Value::BigInt(5)]]);
+    /// assert!(plan.build()?.to_string().starts_with("Partition range"));
+    /// # Ok::<(), volley_error::Error>(())
+    /// ```
+    pub fn range_partition(self, keys: &[&str], bounds: Vec<Vec<Value>>) -> PlanBuilder {
+        self.sub(Vec::new(), |columns| {
+            let keys = super::sort_keys(columns, keys)?;
+            let function = PartitionFunction::Range(RangeRouting { keys, bounds });
             Ok(SubOperator::Partition(Partition { function }))
         })
     }

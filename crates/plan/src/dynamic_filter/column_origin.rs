@@ -1,4 +1,4 @@
-//! The scans that a column comes from.
+//! The scans, and the page sources, that a column comes from.
 
 use crate::{JoinKind, PlanNode, PlanWalk};
 use volley_expression::ExprKind;
@@ -14,15 +14,34 @@ pub(super) fn scans_of(
     from: (usize, usize),
     further: &Origins<'_>,
 ) -> Vec<(usize, usize)> {
-    let mut scans = Vec::new();
+    sources_of(plan, from, further).scans
+}
+
+/// Where a column comes from.
+#[derive(Debug, Default)]
+pub(super) struct ColumnSources {
+    /// Scans, by their positions, each with a column of the table.
+    pub scans: Vec<(usize, usize)>,
+    /// Page sources, by their positions, each with a column of its rows.
+    pub pages: Vec<(usize, usize)>,
+}
+
+/// As [`scans_of`], with the page sources.
+pub(super) fn sources_of(
+    plan: &PlanWalk<'_>,
+    from: (usize, usize),
+    further: &Origins<'_>,
+) -> ColumnSources {
+    let mut sources = ColumnSources::default();
     let mut rest = vec![from];
     while let Some((position, column)) = rest.pop() {
         let Some(visit) = plan.visits.get(position) else { continue };
         let input = || plan.input(position, 0);
         match visit.node {
             PlanNode::TableScan(scan) => {
-                scans.extend(scan.columns.get(column).map(|it| (position, *it)));
+                sources.scans.extend(scan.columns.get(column).map(|it| (position, *it)));
             }
+            PlanNode::PageSource(_) => sources.pages.push((position, column)),
             PlanNode::Filter(_) | PlanNode::LocalExchange(_) | PlanNode::Exchange(_) => {
                 rest.push((input(), column));
             }
@@ -44,7 +63,7 @@ pub(super) fn scans_of(
             _ => rest.extend(further(plan, position, column)),
         }
     }
-    scans
+    sources
 }
 
 /// Whether output rows of a probe row have exactly its own values.

@@ -17,7 +17,7 @@
 
 use super::{
     DynamicFilters,
-    column_origin::{keeps_probe_columns, scans_of},
+    column_origin::{ColumnSources, keeps_probe_columns, scans_of, sources_of},
 };
 use crate::{HashJoinNode, JoinKind, PlanNode, PlanWalk};
 use volley_expression::filter::KeyFilter;
@@ -33,6 +33,11 @@ pub(super) fn find(
         let from = (plan.input(position, 0), *column);
         filters.add(position, key, scans_of(plan, from, &inputs_of));
     }
+}
+
+/// Where a column of the node at a position comes from, for filters of joins above.
+pub(super) fn sources(plan: &PlanWalk<'_>, from: (usize, usize)) -> ColumnSources {
+    sources_of(plan, from, &inputs_of)
 }
 
 /// Whether the join can make a filter of one of its keys.

@@ -45,7 +45,9 @@ fn partition_keys(tuples: &PlanNode, bits: u8) -> Option<Vec<usize>> {
     let PlanNode::Sub(SubNode { op, inputs, .. }) = tuples else { return None };
     match (op, &inputs[..]) {
         (SubOperator::Partition(Partition { function }), _) => {
-            let PartitionFunction::Radix { keys, skipped_bits, bits: own } = function;
+            let PartitionFunction::Radix { keys, skipped_bits, bits: own } = function else {
+                return None;
+            };
             match keys[..] {
                 [key] if *skipped_bits == 0 && *own == bits => Some(vec![key]),
                 _ => None,

@@ -125,6 +125,8 @@ fn plans() -> Vec<Arc<PlanNode>> {
         schema: schema.clone(),
     };
     let builders = [
+        numbers(3).hash_partition(&["n"], 5),
+        numbers(3).range_partition(&["n desc"], range.bounds.clone()),
         PlanBuilder::new(&registry())
             .scan_filtered(table, &schema, &["b"], |c| Ok(vec![c.is_null(c.column("a")?)]))
             .filter(|c| c.column("b")),

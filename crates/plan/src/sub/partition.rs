@@ -1,6 +1,7 @@
-//! Partitions of rows by bits of the hash of their keys.
+//! Partitions of rows by their keys.
 
 use super::{collection_type, field, only};
+use crate::{RangeRouting, Routing};
 use std::fmt;
 use volley_error::{Error, Result};
 use volley_types::{Field, Schema, Type};
@@ -8,8 +9,11 @@ use volley_types::{Field, Schema, Type};
 /// More bits than this make partitions that are smaller than their headers.
 const BITS_MAX: u8 = 16;
 
+/// More partitions than this would be smaller than their headers.
+const PARTITIONS_MAX: usize = 1 << BITS_MAX;
+
 /// Which partition a row is in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum PartitionFunction {
     /// By some bits of the hash of the keys: equal keys are in the same partition.
     Radix {
@@ -20,11 +24,22 @@ pub enum PartitionFunction {
         /// How many bits count: there are 2 to the power of this many partitions.
         bits: u8,
     },
+    /// By the hash of the keys, as exchanges between this number of tasks: equal keys are in the
+    /// same partition.
+    Hash {
+        /// The key columns.
+        keys: Vec<usize>,
+        /// The number of partitions.
+        partitions: u32,
+    },
+    /// By ranges of sort keys: partitions are in the order of the keys, and equal keys are in the
+    /// same one.
+    Range(RangeRouting),
 }
 
 /// Counts the rows of each partition. Returns the number of the partition and of its rows, both
 /// BIGINT; partitions without rows are missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     /// The partitions.
     pub function: PartitionFunction,
@@ -32,7 +47,7 @@ pub struct Histogram {
 
 /// Collects the rows of each partition. Returns the number of the partition, a BIGINT, and the
 /// collection of its rows; partitions without rows are missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     /// The partitions.
     pub function: PartitionFunction,
@@ -41,24 +56,43 @@ pub struct Partition {
 impl PartitionFunction {
     /// The number of partitions.
     pub fn partitions(&self) -> usize {
-        let PartitionFunction::Radix { bits, .. } = self;
-        1 << (*bits).min(BITS_MAX)
+        match self {
+            PartitionFunction::Radix { bits, .. } => 1 << (*bits).min(BITS_MAX),
+            PartitionFunction::Hash { partitions, .. } => *partitions as usize,
+            PartitionFunction::Range(range) => range.bounds.len() + 1,
+        }
     }
 
     /// The columns that decide.
-    pub fn keys(&self) -> &[usize] {
-        let PartitionFunction::Radix { keys, .. } = self;
-        keys
+    pub fn keys(&self) -> Vec<usize> {
+        match self {
+            PartitionFunction::Radix { keys, .. } | PartitionFunction::Hash { keys, .. } => {
+                keys.clone()
+            }
+            PartitionFunction::Range(range) => range.keys.iter().map(|it| it.column).collect(),
+        }
     }
 
     fn check(&self, input: &Schema) -> Result<()> {
-        let PartitionFunction::Radix { keys, skipped_bits, bits } = self;
-        if *bits > BITS_MAX || u32::from(*skipped_bits) + u32::from(*bits) > u64::BITS {
-            let message = format!("{bits} bits after {skipped_bits} of a hash");
-            return Err(Error::invalid_query(message));
+        match self {
+            PartitionFunction::Radix { skipped_bits, bits, .. } => {
+                if *bits > BITS_MAX || u32::from(*skipped_bits) + u32::from(*bits) > u64::BITS {
+                    let message = format!("{bits} bits after {skipped_bits} of a hash");
+                    return Err(Error::invalid_query(message));
+                }
+            }
+            PartitionFunction::Hash { .. } => {}
+            PartitionFunction::Range(range) => Routing::Range(range.clone()).check(input)?,
         }
-        for key in keys {
-            crate::check::group_key(&field(input, *key)?.data_type)?;
+        let partitions = self.partitions();
+        if !(1..=PARTITIONS_MAX).contains(&partitions) {
+            return Err(Error::invalid_query(format!("{partitions} partitions")));
+        }
+        if matches!(self, PartitionFunction::Range(_)) {
+            return Ok(());
+        }
+        for key in self.keys() {
+            crate::check::group_key(&field(input, key)?.data_type)?;
         }
         Ok(())
     }
@@ -84,9 +118,15 @@ impl Partition {
 
 impl fmt::Display for PartitionFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PartitionFunction::Radix { keys, skipped_bits, bits } = self;
-        let keys: Vec<String> = keys.iter().map(|it| format!("#{it}")).collect();
-        let end = u32::from(*skipped_bits) + u32::from(*bits);
-        write!(f, "radix({}, bits {skipped_bits}..{end})", keys.join(", "))
+        match self {
+            PartitionFunction::Radix { keys, skipped_bits, bits } => {
+                let end = u32::from(*skipped_bits) + u32::from(*bits);
+                write!(f, "radix({}, bits {skipped_bits}..{end})", super::columns(keys))
+            }
+            PartitionFunction::Hash { keys, partitions } => {
+                write!(f, "hash({}, {partitions})", super::columns(keys))
+            }
+            PartitionFunction::Range(range) => write!(f, "{}", Routing::Range(range.clone())),
+        }
     }
 }

@@ -11,6 +11,9 @@ use volley_memory::{Pool, Reservation, RowPtr, check_cancelled, zeroed_words};
 /// Entries of an index that is used for the first time: 8 KiB.
 const ENTRIES_MIN: usize = 1 << 10;
 
+/// An index of at most this many entries (64 KiB) grows fourfold: fewer rows move.
+const ENTRIES_FOURFOLD: usize = 1 << 13;
+
 /// Entries moved at a time when the index grows: as many cache misses are in flight.
 const MOVE_ENTRIES: usize = 64;
 
@@ -99,14 +102,15 @@ impl Index {
         self.used += 1;
     }
 
-    /// Doubles the entries and finds new places for the rows.
+    /// Doubles the entries, or more of few ones, and finds new places for the rows.
     ///
     /// # Errors
     ///
     /// Out of memory; nothing has changed then. Cancelled; the index is of no use then.
     #[cold]
     pub(super) fn grow(&mut self) -> Result<()> {
-        let len = (self.entries.len() * 2).max(ENTRIES_MIN);
+        let factor = if self.entries.len() <= ENTRIES_FOURFOLD { 4 } else { 2 };
+        let len = (self.entries.len() * factor).max(ENTRIES_MIN);
         self.reservation.resize((self.entries.len() + len) * 8)?;
         let old = std::mem::replace(&mut self.entries, zeroed_words(len));
         self.shift = 64 - len.trailing_zeros();

@@ -398,6 +398,8 @@ impl JoinTable {
         if block >= self.container.blocks() {
             return Ok(false);
         }
+        // The only block was taken by this call: no other thread changes entries.
+        let is_alone = self.container.blocks() == 1;
         let mut words = Words::default();
         for start in (0..).step_by(CHUNK_ROWS) {
             let list = self.container.block_rows(block, start, CHUNK_ROWS);
@@ -413,8 +415,9 @@ impl JoinTable {
                 words.iter().for_each(|it| self.prefetch_entry(self.place_of(*it).0));
                 for (word, row) in words.iter().zip(rows) {
                     let row = list.pointers()[*row as usize];
-                    // SAFETY: the row is of this table, and its block was taken by this call alone.
-                    unsafe { self.insert(*word, row) };
+                    // SAFETY: the row is of this table, and its block was taken by this call alone;
+                    // `is_alone` says whether there are others.
+                    unsafe { self.insert(*word, row, is_alone) };
                 }
             }
             if list.len() < CHUNK_ROWS {
@@ -428,7 +431,9 @@ impl JoinTable {
     /// # Safety
     ///
     /// - `row` is a row of this table that is not inserted, and no other thread inserts it.
-    unsafe fn insert(&self, word: u64, row: RowPtr) {
+    /// - If `is_alone`, no other thread inserts any row.
+    #[inline]
+    unsafe fn insert(&self, word: u64, row: RowPtr, is_alone: bool) {
         // SAFETY: the row is not shared yet.
         unsafe { RowContainer::set_word(row, word) };
         let (mut position, hash) = self.place_of(word);
@@ -449,19 +454,26 @@ impl JoinTable {
             }
             // SAFETY: the row is not shared yet.
             unsafe { RowContainer::set_next(row, head) };
-            let swapped = self.entries[position].compare_exchange(
-                entry.0,
-                new.0,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            if swapped.is_ok() {
+            if self.swap(position, entry, new, is_alone) {
                 if is_chain {
                     self.has_chains.store(true, Ordering::Relaxed);
                 }
                 return;
             }
         }
+    }
+
+    /// Replaces an entry, unless another thread has done so. Without other threads a plain store is
+    /// enough, which is faster.
+    #[inline]
+    fn swap(&self, position: usize, old: TaggedEntry, new: TaggedEntry, is_alone: bool) -> bool {
+        let entry = &self.entries[position];
+        if is_alone {
+            entry.store(new.0, Ordering::Release);
+            return true;
+        }
+        let swapped = entry.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed);
+        swapped.is_ok()
     }
 
     /// Whether the chain that begins with `head` has a row with the keys of `row`.

@@ -8,6 +8,7 @@
 //! Columns of fixed width without nulls are written to their place at once, block by block, so that
 //! a block's values and places stay in the cache. Others are joined and gathered.
 
+use arrow_buffer::ArrowNativeType;
 use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_kernels::scatter::{count_lanes, place_rows, scatter};
@@ -79,13 +80,18 @@ impl RadixSort {
                 row += block.rows();
             }
         }
-        let mut counts = vec![0u32; 1 << function.bits];
+        Ok(RadixSort::of_partitions(partitions, 1 << function.bits))
+    }
+
+    /// Of rows whose partitions, below `count`, are known.
+    pub fn of_partitions(partitions: Vec<u32>, count: usize) -> RadixSort {
+        let mut counts = vec![0u32; count];
         count_lanes(&partitions, &mut counts);
         let mut starts = vec![0u32];
         for count in counts {
             starts.push(starts.last().copied().unwrap_or(0) + count);
         }
-        Ok(RadixSort { partitions, starts })
+        RadixSort { partitions, starts }
     }
 
     /// The rows of each partition, by their positions in the sorted rows.
@@ -109,18 +115,24 @@ impl RadixSort {
             return Ok(None);
         }
         let rows = self.partitions.len();
-        let mut places = vec![0u32; rows];
-        let mut next = self.starts.clone();
-        for (partitions, places) in
-            self.partitions.chunks(BLOCK_ROWS).zip(places.chunks_mut(BLOCK_ROWS))
-        {
-            place_rows(partitions, &mut next, places);
+        let columns = types.iter().map(|it| scattered_column(it, rows));
+        let mut columns = columns.collect::<Result<Vec<_>>>()?;
+        let (mut next, mut places) = (self.starts.clone(), Vec::new());
+        let mut partitions = self.partitions.as_slice();
+        for batch in batches {
+            for start in (0..batch.rows()).step_by(BLOCK_ROWS) {
+                let end = batch.rows().min(start + BLOCK_ROWS);
+                let (block, rest) = partitions.split_at(end - start);
+                partitions = rest;
+                places.resize(block.len(), 0);
+                place_rows(block, &mut next, &mut places);
+                for (column, values) in columns.iter_mut().zip(batch.columns()) {
+                    column.scatter(values, start, &places)?;
+                }
+            }
         }
-        let columns = types.iter().enumerate().map(|(column, data_type)| {
-            let columns = batches.iter().map(|it| it.column(column));
-            scatter_column(data_type, columns, &places)
-        });
-        Ok(Some(Batch::new(columns.collect::<Result<_>>()?, rows)))
+        let columns = columns.into_iter().map(|it| it.finish()).collect::<Result<_>>()?;
+        Ok(Some(Batch::new(columns, rows)))
     }
 
     /// The same for any columns; `all` has the rows of all batches.
@@ -140,27 +152,44 @@ impl RadixSort {
     }
 }
 
-/// The values of a column at their places.
-fn scatter_column<'a>(
-    data_type: &Type,
-    columns: impl Iterator<Item = &'a Vector>,
-    places: &[u32],
-) -> Result<Vector> {
-    let other_layout = || Error::internal("values of another layout than their column's type");
-    let physical = data_type.physical();
-    let values = match_width!(physical, T => {
-        let (mut out, mut start) = (vec![T::default(); places.len()], 0);
-        for column in columns {
-            let values = column.flat_values().and_then(Values::width::<T>);
-            let values = values.ok_or_else(other_layout)?;
-            for values in values.chunks(BLOCK_ROWS) {
-                scatter(values, &places[start..start + values.len()], &mut out);
-                start += values.len();
-            }
-        }
-        Values::from_fixed_bytes(physical, Buffer::from_vec(out)).ok_or_else(other_layout)?
-    }, else return Err(other_layout()));
-    Ok(Vector::flat(data_type.clone(), values, None))
+/// A column whose values are written to their places.
+trait ScatteredColumn {
+    /// Writes the values of a column from row `start` on.
+    fn scatter(&mut self, column: &Vector, start: usize, places: &[u32]) -> Result<()>;
+
+    fn finish(self: Box<Self>) -> Result<Vector>;
+}
+
+/// Values of one width.
+struct WidthColumn<T> {
+    data_type: Type,
+    out: Vec<T>,
+}
+
+impl<T: ArrowNativeType> ScatteredColumn for WidthColumn<T> {
+    fn scatter(&mut self, column: &Vector, start: usize, places: &[u32]) -> Result<()> {
+        let values = column.flat_values().and_then(Values::width::<T>);
+        let values = values.and_then(|it| it.get(start..start + places.len()));
+        scatter(values.ok_or_else(other_layout)?, places, &mut self.out);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Vector> {
+        let values = Buffer::from_vec(self.out);
+        let values = Values::from_fixed_bytes(self.data_type.physical(), values);
+        Ok(Vector::flat(self.data_type, values.ok_or_else(other_layout)?, None))
+    }
+}
+
+fn scattered_column(data_type: &Type, rows: usize) -> Result<Box<dyn ScatteredColumn>> {
+    let data_type = data_type.clone();
+    match_width!(data_type.physical(), T => {
+        Ok(Box::new(WidthColumn { data_type, out: vec![T::default(); rows] }))
+    }, else Err(other_layout()))
+}
+
+fn other_layout() -> Error {
+    Error::internal("values of another layout than their column's type")
 }
 
 #[cfg(test)]

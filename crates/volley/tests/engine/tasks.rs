@@ -80,6 +80,7 @@ fn answers_are_those_of_one_task() {
     for (tasks, pages, page_size) in [
         ("4", "batches", "1MiB"),
         ("3", "bytes", "100B"),
+        ("4", "packed", "4KiB"),
         ("2", "arrow", "1KiB"),
         ("64", "batches", "64KiB"),
     ] {
@@ -90,6 +91,49 @@ fn answers_are_those_of_one_task() {
             assert_eq!(values(&session, sql), values(&expected, sql), "{tasks} tasks: {sql}");
         }
     }
+}
+
+#[test]
+fn answers_hold_with_any_of_the_expansions() {
+    for tasks in ["1", "3"] {
+        let (expected, expanded) = (session(tasks), session(tasks));
+        let all = "radix_joins,join_sequences,partitioned_groups";
+        for expansions in ["radix_joins", "partitioned_groups", "build_probe", all] {
+            expanded.set("expansions", expansions).unwrap();
+            for sql in QUERIES {
+                let found = values(&expanded, sql);
+                assert_eq!(found, values(&expected, sql), "{tasks} tasks, {expansions}: {sql}");
+            }
+        }
+        let groups = "SELECT k, sum(n) FROM t GROUP BY k";
+        let plan = text(&expanded, &format!("EXPLAIN (DISTRIBUTED) {groups}"));
+        assert!(plan.contains("NestedMap") && plan.contains("Partition radix(#0"), "{plan}");
+    }
+    let error = session("1").set("expansions", "radix_join").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidValue);
+}
+
+/// Rows that cross the exchanges of a query, by what EXPLAIN ANALYZE says.
+fn sent_rows(plan: &str) -> usize {
+    let counts = plan.split("exchange: ").skip(1).filter_map(|it| it.split(' ').next());
+    counts.map(|it| it.parse::<usize>().unwrap()).sum()
+}
+
+#[test]
+fn keys_of_joins_filter_scans_of_other_tasks() {
+    let session = session("3");
+    session.set("disabled_rules", "broadcast_joins,replicated_builds").unwrap();
+    let sql = "SELECT count(*) FROM t a JOIN t b ON a.n = b.n WHERE b.k = 5";
+    let expected = values(&session, "SELECT count(*) FROM t WHERE k = 5");
+    let plan = |filters: &str| {
+        session.set("dynamic_filters", filters).unwrap();
+        assert_eq!(values(&session, sql), expected);
+        text(&session, &format!("EXPLAIN ANALYZE {sql}"))
+    };
+    let (with, without) = (plan("true"), plan("false"));
+    assert!(with.contains("dynamic filter of fragment "), "{with}");
+    assert!(!without.contains("dynamic filter of fragment "), "{without}");
+    assert!(sent_rows(&with) + 10_000 < sent_rows(&without), "{with}\n{without}");
 }
 
 #[test]
