@@ -6,7 +6,7 @@ use crate::{
 };
 use serde_json::{Value as JsonValue, json};
 use volley_error::ErrorKind;
-use volley_types::Value;
+use volley_types::{SortKey, Value};
 use volley_vector::Vector;
 use volley_wire::presto_page::write_block;
 
@@ -435,4 +435,30 @@ fn partitioning_keys_are_columns_or_constants_of_the_output() {
     assert_eq!(with(&keys).unwrap(), expected);
     let error = with(&[variable("p", "double")]).unwrap_err();
     assert_eq!(error.message(), "rows partitioned by p, which is no output");
+}
+
+#[test]
+fn sorted_remote_sources_are_merged_without_another_sort() {
+    let columns = [variable("k", "bigint"), variable("s", "varchar(1)")];
+    let order = json!({"orderBy": [{"variable": columns[1], "sortOrder": "DESC_NULLS_FIRST"},
+        {"variable": columns[0], "sortOrder": "ASC_NULLS_LAST"}]});
+    let remote = json!({"@type": ".RemoteSourceNode", "id": "8", "sourceFragmentIds": ["1"],
+        "outputVariables": columns, "orderingScheme": order});
+    let read = translate_json(&fragment(remote, &columns)).unwrap();
+    let source = &read.remote_sources["8"];
+    assert!(source.node.is_some() && source.order == RemoteOrder::Sorted);
+    let PlanNode::PageSource(node) = read.plan.as_ref() else { panic!("{}", read.plan) };
+    let key = |column, descending| SortKey { column, descending, nulls_first: descending };
+    assert_eq!(node.merge, [key(1, true), key(0, false)]);
+
+    // A task that sends its rows sorts them once.
+    let sort = json!({"@type": ".SortNode", "id": "3", "isPartial": true, "source": orders(),
+        "orderingScheme": order});
+    let exchange = json!({"@type": ".ExchangeNode", "id": "4", "type": "GATHER", "scope": "LOCAL",
+        "sources": [sort], "inputs": [columns], "partitioningScheme": {"outputLayout": columns},
+        "orderingScheme": order});
+    for root in [sort, exchange] {
+        let sent = translated(root, &columns).unwrap();
+        assert_eq!(sent.matches("OrderBy").count(), 1, "{sent}");
+    }
 }
