@@ -64,7 +64,11 @@ pub(crate) fn code_of(error: &Error) -> Code {
         ErrorKind::InvalidQuery if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
         ErrorKind::InvalidQuery => GENERIC_USER_ERROR,
         ErrorKind::InvalidValue if says("division by zero") => DIVISION_BY_ZERO,
-        ErrorKind::InvalidValue if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
+        ErrorKind::InvalidValue
+            if says("more than one row") || says("sub-query has returned multiple rows") =>
+        {
+            SUBQUERY_MULTIPLE_ROWS
+        }
         ErrorKind::InvalidValue if says("out of range for DECIMAL") => INVALID_CAST_ARGUMENT,
         ErrorKind::InvalidValue if says("out of range") || says("overflow") => {
             NUMERIC_VALUE_OUT_OF_RANGE

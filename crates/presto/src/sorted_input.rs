@@ -13,8 +13,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+};
 use volley_error::{Error, Result};
 use volley_exec::{
     BlockedOn, Operator, OperatorContext, Step, StepContext, TaskSource, merge_queues,

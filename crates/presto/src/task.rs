@@ -221,7 +221,9 @@ impl WorkerTask {
         let TranslatedFragment { plan, scans, partitioning, writes, reader, .. } = translated;
         let write = match writes {
             Some(columns) => {
-                let write = TableWrite::new(request.table_write_info.as_ref(), &self.id)?;
+                let info = request.table_write_info.as_ref();
+                let properties = &request.session.catalog_properties;
+                let write = TableWrite::new(info, &self.id, properties)?;
                 Some((write, columns))
             }
             None => None,

@@ -39,7 +39,7 @@ pub struct SfmSketch {
     bitmap: Vec<u8>,
 }
 
-/// Numbers from 0 up to 1, which nobody can foresee: a keyed hash of a counter.
+/// Numbers from 0 up to 1 that cannot be predicted: a keyed hash of a counter.
 struct Random {
     key: RandomState,
     drawn: u64,
@@ -243,8 +243,7 @@ impl SfmSketch {
             }
             let change = -first / second;
             guess += change;
-            // Also when the change is no number.
-            if !(change.abs() > CHANGE_MIN) {
+            if change.is_nan() || change.abs() <= CHANGE_MIN {
                 break;
             }
         }

@@ -24,6 +24,7 @@ fn catalogs() -> Catalogs {
     write("node.properties", "node.id=n\nnode.environment=e\n");
     std::fs::create_dir(folder.path().join("catalog")).unwrap();
     write("catalog/tpch.properties", "connector.name=tpch\n");
+    write("catalog/hive.properties", "connector.name=hive-hadoop2\n");
     Catalogs::new(&WorkerConfig::read(folder.path()).unwrap()).unwrap()
 }
 
@@ -83,6 +84,10 @@ fn fragment(root: JsonValue, layout: &[JsonValue]) -> String {
 }
 
 fn translate_json(json: &str) -> Result<TranslatedFragment> {
+    translate_in(json, &SessionTime::default())
+}
+
+fn translate_in(json: &str, time: &SessionTime) -> Result<TranslatedFragment> {
     let (catalogs, registry) = (catalogs(), registry());
     let pool = Pool::root("test", None);
     let context = FragmentContext {
@@ -90,7 +95,7 @@ fn translate_json(json: &str) -> Result<TranslatedFragment> {
         registry: &registry,
         pool: &pool,
         first_unique_id: 1 << 40,
-        time: &SessionTime::default(),
+        time,
     };
     translate(json, &context)
 }
@@ -461,4 +466,36 @@ fn sorted_remote_sources_are_merged_without_another_sort() {
         let sent = translated(root, &columns).unwrap();
         assert_eq!(sent.matches("OrderBy").count(), 1, "{sent}");
     }
+}
+
+#[test]
+fn timestamps_of_tables_follow_the_zone_of_the_session() {
+    let column = |name: &str, signature: &str, place: i64| {
+        json!({"@type": "hive-hadoop2", "name": name, "hiveType": "x", "typeSignature": signature,
+            "hiveColumnIndex": place, "columnType": "REGULAR", "requiredSubfields": []})
+    };
+    let marker = json!({"type": "timestamp", "valueBlock": null, "bound": "BELOW"});
+    let range = json!({"low": {"type": "timestamp", "valueBlock": null, "bound": "ABOVE"},
+        "high": marker});
+    let domain = json!({"columnDomains": [{"column": "t", "domain": {"nullAllowed": false,
+        "values": {"@type": "sortable", "type": "timestamp", "ranges": [range]}}}]});
+    let scan = json!({
+        "@type": ".TableScanNode", "id": "7",
+        "table": {"connectorId": "hive",
+            "connectorHandle": {"@type": "hive-hadoop2", "schemaName": "s", "tableName": "t"},
+            "connectorTableLayout": {"domainPredicate": domain}},
+        "outputVariables": [variable("t", "timestamp"), variable("k", "bigint")],
+        "assignments": {"t<timestamp>": column("t", "timestamp", 0),
+            "k<bigint>": column("k", "bigint", 1)},
+    });
+    let layout = [variable("t", "timestamp"), variable("k", "bigint")];
+    let in_zone = |name: &str| {
+        let time = SessionTime::in_zone(&volley_types::Zone::find(name).unwrap());
+        translate_in(&fragment(scan.clone(), &layout), &time).unwrap().plan.to_string()
+    };
+    let utc = in_zone("UTC");
+    assert!(!utc.contains("timezone") && utc.contains("IS NULL"), "{utc}");
+    let berlin = in_zone("Europe/Berlin");
+    assert!(berlin.contains("timezone") && berlin.contains("Europe/Berlin"), "{berlin}");
+    assert!(!berlin.contains("IS NULL"), "{berlin}");
 }
