@@ -5,10 +5,10 @@
 //! here                            what clocks show
 //! ```
 //!
-//! Values are converted where a plan's constants and timestamps of tables are read, where tables are
-//! written, and where the last fragment writes pages for the coordinator; between workers they are
-//! what clocks show. A time of day is one of 1970-01-01. Presto without `legacy_timestamp` has what
-//! clocks show, too.
+//! Values are converted where a plan's constants and timestamps of tables are read, where tables
+//! are written, and where the last fragment writes pages for the coordinator; between workers they
+//! are what clocks show. A time of day is one of 1970-01-01. Presto without `legacy_timestamp` has
+//! what clocks show, too.
 
 use volley_error::{Error, Result};
 use volley_types::{Type, Value, Zone, civil::MICROS_PER_DAY};

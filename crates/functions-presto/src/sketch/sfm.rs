@@ -4,12 +4,12 @@
 //! ```text
 //! byte 0   7, the version | bits of a bucket's number: i32 | levels: i32
 //! then     the probability that a bit is flipped: f64 | bytes of the bitmap: i32
-//! then     the bitmap, low bit first, without zero bytes at its end: bit `level * buckets + bucket`
+//! then     the bitmap, low bit first, without zero bytes at its end
 //! ```
 //!
-//! Numbers are little-endian. An element sets one bit: its bucket is the first bits of its hash, its
-//! level the number of zeros at the end of the hash. Each bit of a private sketch is flipped with a
-//! probability, so that the sketch tells little about any element.
+//! Numbers are little-endian. An element sets the bit `level * buckets + bucket`: its bucket is the
+//! first bits of its hash, its level the number of zeros at the end of the hash. Each bit of a
+//! private sketch is flipped with a probability, so that it tells little about any element.
 
 use std::hash::{BuildHasher, RandomState};
 use volley_error::{Error, Result};
@@ -192,8 +192,8 @@ impl SfmSketch {
         Ok(self)
     }
 
-    /// Adds what another sketch holds. If one of them is private, the union is a random one with the
-    /// probabilities of bits that the union of both sets would have (theorem 4.8).
+    /// Adds what another sketch holds. If one of them is private, the union is a random one with
+    /// the probabilities of bits that the union of both sets would have (theorem 4.8).
     ///
     /// # Errors
     ///
@@ -226,8 +226,8 @@ impl SfmSketch {
         Ok(())
     }
 
-    /// About how many elements there are: the number for which the bits are most likely, by Newton's
-    /// method.
+    /// About how many elements there are: the number for which the bits are most likely, by
+    /// Newton's method.
     pub fn cardinality(&self) -> i64 {
         let set: Vec<f64> = (0..self.levels).map(|it| self.set_bits(it) as f64).collect();
         let buckets = (1u64 << self.bucket_bits) as f64;

@@ -15,8 +15,8 @@ use volley_plan::{PlanNode, PlanNodeId, UnionNode};
 use volley_types::Schema;
 
 impl Translator<'_> {
-    /// A local exchange names columns of its sources anew. One with an order sorts its rows, so that
-    /// sorts of its sources are not needed.
+    /// A local exchange names columns of its sources anew. One with an order sorts its rows, so
+    /// that sorts of its sources are not needed.
     pub(super) fn exchange(&mut self, node: &Object<'_>) -> Result<Relation> {
         let scope: String = node.read("scope")?;
         if !scope.starts_with("LOCAL") {

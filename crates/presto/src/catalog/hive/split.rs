@@ -1,7 +1,8 @@
 //! Splits: bytes of a file, and the values of partition keys.
 //!
 //! ```text
-//! path, format, start, bytes, size and time of the file, number of keys, then for each its name, 1 or 0, its value if 1
+//! path, format, start, bytes, size and time of the file
+//! number of keys, then for each its name, 1 or 0, its value if 1
 //! ```
 
 use serde::Deserialize;
