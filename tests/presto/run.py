@@ -109,8 +109,11 @@ JVM_OPTIONS = [
 # Statements that must fail with this error, and leave the worker alive.
 FAILURES = [
     ("SELECT 1 / (l_linenumber - l_linenumber) FROM lineitem", "DIVISION_BY_ZERO"),
-    ("SELECT sketch_theta(l_orderkey) FROM lineitem", "FUNCTION_NOT_FOUND"),
-    ("SELECT noisy_empty_approx_set_sfm(l_tax) IS NULL FROM lineitem", "NOT_SUPPORTED"),
+    ("SELECT json_presto_query_plan_ids(CAST(l_comment AS JSON)) FROM lineitem",
+     "FUNCTION_NOT_FOUND"),
+    ("SELECT st_point(l_tax, l_tax) IS NULL FROM lineitem", "NOT_SUPPORTED"),
+    ("SELECT (SELECT r_name FROM region WHERE r_regionkey <= n_regionkey) FROM nation",
+     "SUBQUERY_MULTIPLE_ROWS"),
 ]
 
 # A query that runs for minutes, with an exchange between the workers.
@@ -145,6 +148,12 @@ STATEMENTS = [
      [["a", 1], ["b", 2]]),
     ("SELECT transform(ARRAY[n_nationkey, 2], x -> x * 10) FROM nation WHERE n_nationkey = 1",
      [[[10, 20]]]),
+    # Each task sorts its rows, and one merges them.
+    ("SELECT l_orderkey FROM lineitem WHERE l_orderkey < 8 ORDER BY l_orderkey DESC",
+     [[7]] * 7 + [[6]] + [[5]] * 3 + [[4]] + [[3]] * 6 + [[2]] + [[1]] * 6),
+    ("SELECT IF(n_nationkey > 1, n_name), n_nationkey FROM nation WHERE n_nationkey < 4 "
+     "ORDER BY 1 NULLS FIRST, 2 DESC", [[None, 1], [None, 0], ["BRAZIL", 2], ["CANADA", 3]]),
+    ("SELECT o_orderkey % 2, o_totalprice < 0 FROM orders WHERE o_orderkey < 0 ORDER BY 1, 2", []),
     ("SELECT count(DISTINCT n_regionkey), count(DISTINCT n_name) FROM nation", [[5, 25]]),
 ]
 
@@ -271,12 +280,14 @@ class QueryFailed(Exception):
         self.name = error.get("errorName")
 
 
-def headers_of(mode, schema, zone="UTC"):
+def headers_of(mode, schema, zone="UTC", session=None):
     catalog = "hive" if mode == "hive" else "tpch"
     headers = {"X-Presto-User": "test", "X-Presto-Catalog": catalog, "X-Presto-Schema": schema,
                "X-Presto-Time-Zone": zone}
     if mode == "single":
         headers["X-Presto-Session"] = "single_node_execution_enabled=true"
+    if session:
+        headers["X-Presto-Session"] = session
     return headers
 
 
@@ -287,9 +298,9 @@ def get_json(url, headers=None, method="GET", body=None):
     return json.loads(text) if text else None
 
 
-def run_query(sql, schema, mode, zone="UTC"):
-    """The rows of a statement, in a session in this time zone."""
-    headers = headers_of(mode, schema, zone)
+def run_query(sql, schema, mode, zone="UTC", session=None):
+    """The rows of a statement, in a session in this time zone with these properties."""
+    headers = headers_of(mode, schema, zone, session)
     url = f"http://127.0.0.1:{COORDINATOR_PORT}/v1/statement"
     answer = get_json(url, headers, "POST", sql.encode())
     rows = []
@@ -441,7 +452,9 @@ def running_tasks(port):
     return [it for it in tasks if it["taskStatus"]["state"] in ("PLANNED", "RUNNING")]
 
 
-# Statements that write tables of the catalog hive, and what the next statements return.
+# Statements that write tables of the catalog hive, and what the next statements return; where it is
+# not UTC, the time zone of the session.
+LOS_ANGELES = "America/Los_Angeles"
 WRITES = [
     ("CREATE TABLE copy AS SELECT * FROM tpch.tiny.lineitem", [[60175]]),
     ("SELECT count(*), sum(l_orderkey), min(l_comment), max(l_shipdate) FROM copy",
@@ -468,32 +481,78 @@ WRITES = [
      "n_regionkey < 2 UNION ALL SELECT n_regionkey, 1 FROM tpch.tiny.nation WHERE n_regionkey > 3 "
      "AND n_nationkey % 2 = 0) GROUP BY r ORDER BY r"),
     ("SELECT count(*) FROM \"parts$partitions\" WHERE r = 5", [[1]]),
-    ("SELECT count(*) FROM copy WHERE \"$path\" LIKE '%copy%' AND l_orderkey = 7", [[14]]),
+    ("SELECT count(*) FROM copy WHERE \"$path\" LIKE '%copy%' AND \"$file_size\" > 1000 AND "
+     "\"$file_modified_time\" > 1600000000000 AND l_orderkey = 7", [[14]]),
+    # Partitions without rows after pruning, keys from a join, null keys, all types of keys.
+    ("SELECT count(*) FROM parts WHERE r = 77", [[0]]),
+    ("SELECT sum(n) FROM parts JOIN tpch.tiny.region ON r = r_regionkey WHERE r_name = 'ASIA'",
+     "SELECT sum(n_nationkey) FROM tpch.tiny.nation WHERE n_regionkey = 2"),
+    ("SELECT r, count(*) FROM parts WHERE s IS NULL GROUP BY r ORDER BY r", [[0, 1], [1, 1]]),
+    ("CREATE TABLE kept WITH (partitioned_by = ARRAY['d', 'b', 'i', 'c']) AS SELECT n_name, "
+     "DATE '2020-02-28' + n_regionkey * INTERVAL '1' DAY AS d, n_regionkey > 2 AS b, "
+     "CAST(n_regionkey AS SMALLINT) AS i, CAST(n_regionkey + 0.5 AS DECIMAL(5, 2)) AS c "
+     "FROM tpch.tiny.nation", [[25]]),
+    ("SELECT d, b, i, c, count(*) FROM kept WHERE d > DATE '2020-02-29' AND c < DECIMAL '4.00' "
+     "GROUP BY 1, 2, 3, 4 ORDER BY 1",
+     [["2020-03-01", False, 2, "2.50", 5], ["2020-03-02", True, 3, "3.50", 5]]),
+    # Timestamps of files are instants.
+    ("CREATE TABLE times AS SELECT n_nationkey AS k, TIMESTAMP '2020-07-01 12:00:00.123' + "
+     "n_nationkey * INTERVAL '7' HOUR AS t FROM tpch.tiny.nation", [[25]]),
+    ("SELECT k, t FROM times WHERE k < 2 ORDER BY k",
+     [[0, "2020-07-01 05:00:00.123"], [1, "2020-07-01 12:00:00.123"]], LOS_ANGELES),
+    ("SELECT k FROM times WHERE t BETWEEN TIMESTAMP '2020-07-01 05:00:00' AND "
+     "TIMESTAMP '2020-07-01 15:00:00' ORDER BY k", [[0], [1]], LOS_ANGELES),
+    ("CREATE TABLE changed AS SELECT k, TIMESTAMP '2020-03-08 01:30:00' + k * INTERVAL '1' HOUR "
+     "AS t FROM times", [[25]], LOS_ANGELES),
+    ("SELECT k, t FROM changed WHERE k < 2 ORDER BY k",
+     [[0, "2020-03-08 09:30:00.000"], [1, "2020-03-08 10:30:00.000"]]),
+    ("SELECT k, t FROM changed WHERE k < 2 ORDER BY k",
+     [[0, "2020-03-08 15:00:00.000"], [1, "2020-03-08 16:00:00.000"]], "+05:30"),
+]
+WRITTEN_TABLES = ["copy", "none", "kinds", "parts", "kept", "times", "changed"]
+# INSERT into the partition r=0/s=null, which exists, and into one that does not; then the rows.
+REPLACING = [
+    ("APPEND", "INSERT INTO parts VALUES (1000, 0, NULL), (1001, 0, 'new')", [[2]], [[1000, 2]]),
+    ("OVERWRITE", "INSERT INTO parts VALUES (1002, 0, NULL)", [[1]], [[1002, 1]]),
+    ("ERROR", "INSERT INTO parts VALUES (1003, 0, NULL)", "HIVE_PARTITION_READ_ONLY", [[1002, 1]]),
 ]
 
 
-def check_writes(folder):
+def check_writes(folder, form):
+    """Writes and reads tables of files of this format."""
+    session = f"hive.hive_storage_format={form}"
+    ran = lambda sql, zone="UTC", setting=session: answer_of(sql, zone, setting)
     wrong = []
-    for sql, expected in WRITES:
-        try:
-            if isinstance(expected, str):
-                expected = run_query(expected, "tiny", "hive")
-            found = run_query(sql, "tiny", "hive")
-        except QueryFailed as error:
-            found = str(error)
+
+    def check(sql, found, expected):
         if found != expected:
             wrong.append(sql)
-            print(f"WRONG {sql}\n  expected {expected}\n  found    {found}")
-    try:
-        found = run_query("CREATE TABLE bad AS SELECT 1 / (l_linenumber - l_linenumber) AS x "
-                          "FROM tpch.tiny.lineitem", "tiny", "hive")
-    except QueryFailed as error:
-        found = error.name
-    if found != "DIVISION_BY_ZERO" or (folder / "hive" / "tiny" / "bad").exists():
-        wrong.append(f"a table that fails: {found}")
-    print(f"hive   wrote tables: {len(WRITES) + 1 - len(wrong)} of {len(WRITES) + 1} right",
-          flush=True)
+            print(f"WRONG {form} {sql}\n  expected {expected}\n  found    {found}")
+
+    for sql, expected, *zone in WRITES:
+        check(sql, ran(sql, *zone), ran(expected) if isinstance(expected, str) else expected)
+    for behavior, sql, expected, rows in REPLACING:
+        setting = f"{session},hive.insert_existing_partitions_behavior={behavior}"
+        check(f"{behavior}: {sql}", ran(sql, setting=setting), expected)
+        check(behavior, ran("SELECT max(n), count(*) FROM parts WHERE r = 0 AND s IS NULL"), rows)
+    found = ran("CREATE TABLE bad AS SELECT 1 / (l_linenumber - l_linenumber) AS x "
+                "FROM tpch.tiny.lineitem")
+    check("a table that fails", found, "DIVISION_BY_ZERO")
+    check("its folder", (folder / "hive" / "tiny" / "bad").exists(), False)
+    files = next((folder / "hive" / "tiny" / "copy").glob("2*")).read_bytes()
+    check("the format of files", files[:3], b"ORC" if form == "ORC" else b"PAR")
+    for table in WRITTEN_TABLES:
+        check(f"DROP TABLE {table}", ran(f"DROP TABLE {table}"), [[True]])
+    print(f"hive   wrote tables of {form}: {len(wrong)} wrong", flush=True)
     return wrong
+
+
+def answer_of(sql, zone, session):
+    """The rows of a statement in the catalog hive, or the name of its error."""
+    try:
+        return run_query(sql, "tiny", "hive", zone, session)
+    except QueryFailed as error:
+        return error.name
 
 
 def check_stages(mode, ports):
@@ -748,7 +807,8 @@ def main():
                 wrong += check_queries(numbers, processes[1:], mode) + check_statements(mode)
                 wrong += check_stages(mode, ports)
             if mode == "hive":
-                wrong += check_writes(folder)
+                for form in ("PARQUET", "ORC"):
+                    wrong += check_writes(folder, form)
             for port in ports:
                 wait_until_idle(port)
     finally:

@@ -69,6 +69,9 @@ VALUES = {
     "kllsketch(double)": [sketch("kllsketch(double)"), "NULL"],
     "kllsketch(varchar)": [sketch("kllsketch(varchar)"), "NULL"],
     "kllsketch(boolean)": [sketch("kllsketch(boolean)"), "NULL"],
+    # Bits 0 and 71, and bit 1, of 24 levels of 64 buckets; not private.
+    "sfmsketch": ["CAST(X'070600000018000000000000000000000009000000010000000000000080' AS SfmSketch)",
+                  "NULL", "CAST(X'07060000001800000000000000000000000100000002' AS SfmSketch)"],
     "unknown": ["NULL"],
 }
 
@@ -288,6 +291,10 @@ ARGUMENTS = {
                      ["15", "1"]],
     "bing_tiles_around": [["DOUBLE '30.12'", "DOUBLE '-85'"],
                           ["DOUBLE '60'", "DOUBLE '-180'", "NULL"], ["15", "1"], ["DOUBLE '0.5'"]],
+    "bing_tiles_around(double, double, integer, double)": [
+        ["DOUBLE '30.12'", "DOUBLE '-85'", "DOUBLE '52.5'"],
+        ["DOUBLE '60'", "DOUBLE '-180'", "NULL", "DOUBLE '179.9'"], ["15", "1", "9", "9"],
+        ["DOUBLE '0.5'", "DOUBLE '0.5'", "DOUBLE '150.5'"]],
     "map_top_n": [None, ["BIGINT '2'"]],
     "uniqueness_distribution": [None, ["BIGINT '10'"]],
     "reservoir_sample": [["CAST(NULL AS ARRAY(BIGINT))"], ["BIGINT '0'"], None, ["100"]],
@@ -307,6 +314,13 @@ ARGUMENTS = {
     "approx_set": [None, ["DOUBLE '0.05'"]],
     "empty_approx_set": [["DOUBLE '0.05'"]],
     "approx_distinct": [None, ["DOUBLE '0.05'"]],
+    # Other epsilons flip bits at random.
+    "noisy_approx_distinct_sfm": [None, ["infinity()"], ["BIGINT '64'"], ["BIGINT '24'"]],
+    "noisy_approx_set_sfm": [None, ["infinity()"], ["BIGINT '64'"], ["BIGINT '24'"]],
+    "noisy_approx_set_sfm_from_index_and_zeros": [
+        ["BIGINT '3'", "BIGINT '12'", "NULL", "BIGINT '0'"], ["BIGINT '3'", "BIGINT '40'"],
+        ["infinity()"], ["BIGINT '64'"], ["BIGINT '24'"]],
+    "noisy_empty_approx_set_sfm": [["infinity()"], ["BIGINT '64'"], ["BIGINT '24'"]],
     "sketch_theta_estimate": [[f"X'{SKETCHES['theta']}'", "NULL"]],
     "sketch_theta_summary": [[f"X'{SKETCHES['theta']}'", "NULL"]],
     "reidentification_potential": [None, ["BIGINT '2'"]],
@@ -390,6 +404,10 @@ FORMS = {
     "array_union": "array_sort({call})", "array_except": "array_sort({call})",
     "array_intersect": "array_sort({call})",
     "reservoir_sample": "{call}.processed_count",
+    "noisy_approx_distinct_sfm": "{call}",
+    "noisy_approx_set_sfm": "to_hex(CAST({call} AS VARBINARY))",
+    "noisy_approx_set_sfm_from_index_and_zeros": "to_hex(CAST({call} AS VARBINARY))",
+    "noisy_empty_approx_set_sfm": "to_hex(CAST({call} AS VARBINARY))",
     "noisy_": "{call} IS NOT NULL",
     "infinity": "{call}", "nan": "{call}",
 }
@@ -402,6 +420,7 @@ SHOWN = {
     "tdigest": "to_hex(CAST({call} AS VARBINARY))",
     "qdigest": "to_hex(CAST({call} AS VARBINARY))",
     "kllsketch": "to_hex(CAST({call} AS VARBINARY))",
+    "sfmsketch": "to_hex(CAST({call} AS VARBINARY))",
     "color": "render('x', {call})",
 }
 
@@ -483,7 +502,7 @@ def lambda_of(kind):
 
 def bindings_of(name, types):
     """Assignments of types to type variables."""
-    if name.startswith("noisy_"):
+    if name.startswith("noisy_") and name.endswith("_gaussian"):
         # Java has internal errors for other types.
         yield {"T": "double"}
         return

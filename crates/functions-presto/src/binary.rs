@@ -8,7 +8,7 @@ mod number;
 mod radix;
 mod spooky;
 
-pub(crate) use murmur::murmur3_x64_128;
+pub(crate) use murmur::{murmur3_x64_128, murmur3_x64_128_seeded};
 
 use volley_function::{FunctionDoc, Registry};
 

@@ -9,6 +9,8 @@
 //! digit for each zoom from 1 on: 1 for the right half, plus 2 for the lower one. Values are stored
 //! as BIGINT, in Presto's bits.
 
+mod circle;
+
 use crate::sketch::bind_values;
 use std::{f64::consts::PI, sync::Arc};
 use volley_error::{Error, Result};
@@ -110,6 +112,14 @@ impl Tile {
         let sine = (latitude * PI / 180.0).sin();
         let y = 0.5 - ((1.0 + sine) / (1.0 - sine)).ln() / (4.0 * PI);
         Ok(Tile { x: place((longitude + 180.0) / 360.0), y: place(y), zoom })
+    }
+
+    /// The latitude and longitude of the upper left corner of the tile at a position, which may be
+    /// one beyond the last.
+    fn corner(x: u32, y: u32, zoom: u32) -> (f64, f64) {
+        let share = |it: u32| f64::from(it) / (1u64 << zoom) as f64;
+        let latitude = 90.0 - 360.0 * (-(0.5 - share(y)) * 2.0 * PI).exp().atan() / PI;
+        (latitude, 360.0 * (share(x) - 0.5))
     }
 
     fn parent(self, zoom: u32) -> Tile {
@@ -247,15 +257,24 @@ fn register_tiles(registry: &mut Registry) {
         tile_at(row).map(Tile::value)
     });
     let described = doc(
-        "bing_tiles_around(latitude, longitude, zoom) -> array(bingtile)",
-        "The tile of a zoom that has a point, and those next to it.",
+        "bing_tiles_around(latitude, longitude, zoom[, radius]) -> array(bingtile)",
+        "The tile of a zoom that has a point, and those next to it, or those that a circle of a \
+         radius of at most 1000 km around the point touches.",
         ("cardinality(bing_tiles_around(30.12, 60.0, 1))", "4"),
     );
-    add(registry, "bing_tiles_around", described, &point, Type::array(tile_type), |row| {
+    let tiles = Type::array(tile_type);
+    add(registry, "bing_tiles_around", described, &point, tiles.clone(), |row| {
         let center = tile_at(row)?;
         let range = |it: u32| it.saturating_sub(1)..=(it + 1).min((1 << center.zoom) - 1);
         let each = |x: u32| range(center.y).map(move |y| Tile { x, y, zoom: center.zoom });
         Ok(Value::Array(range(center.x).flat_map(each).map(Tile::value).collect()))
+    });
+    let circle = [Type::Double, Type::Double, Type::Integer, Type::Double];
+    add(registry, "bing_tiles_around", none(), &circle, tiles, |row| {
+        tile_at(row)?;
+        let [latitude, longitude, radius] = [0, 1, 3].map(|it| row.number(it).unwrap_or(f64::NAN));
+        let tiles = circle::tiles_around(latitude, longitude, zoom_of(integer(row, 2))?, radius)?;
+        Ok(Value::Array(tiles.into_iter().map(Tile::value).collect()))
     });
 }
 

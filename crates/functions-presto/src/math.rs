@@ -10,6 +10,8 @@ mod truncate;
 mod vector;
 mod sphere;
 
+pub(crate) use sphere::{EARTH_RADIUS_KM, distance};
+
 use volley_function::{
     FunctionDoc, Package, Registry,
     simple::{Double, nullary},

@@ -1,4 +1,4 @@
-//! Functions of HyperLogLog, T-digest, quantile digest and KLL sketches.
+//! Functions of HyperLogLog, T-digest, quantile digest, KLL, SFM and theta sketches.
 
 mod hyper_log_log;
 mod t_digest;
@@ -12,6 +12,10 @@ mod scalar;
 mod set;
 mod approx_set;
 mod key_hyper_log_log;
+mod sfm;
+mod noisy_set;
+mod theta;
+mod theta_set;
 #[cfg(test)]
 mod tests;
 
@@ -33,4 +37,6 @@ pub(crate) fn register(registry: &mut Registry) {
     set::register(registry);
     approx_set::register(registry);
     key_hyper_log_log::register(registry);
+    noisy_set::register(registry);
+    theta_set::register(registry);
 }

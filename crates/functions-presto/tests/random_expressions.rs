@@ -12,8 +12,10 @@ use volley_function::{Package, Registry};
 use volley_types::{Field, Type, Value, custom::ZonedTimestamp};
 
 /// Functions that are not called.
-const LEFT_OUT: [(&str, &str); 6] = [
+const LEFT_OUT: [(&str, &str); 8] = [
     ("presto.fail", "it fails"),
+    ("presto.merge_sfm", "random where a sketch is private"),
+    ("presto.noisy_empty_approx_set_sfm", "random"),
     ("presto.rand", "random"),
     ("presto.random", "random"),
     ("presto.secure_rand", "random"),
@@ -75,6 +77,7 @@ fn types(registry: &Registry) -> Vec<Type> {
         named(registry, "QDIGEST", &["DOUBLE"]),
         named(registry, "KLLSKETCH", &["BIGINT"]),
         named(registry, "SETDIGEST", &[]),
+        named(registry, "SFMSKETCH", &[]),
     ]);
     types
 }

@@ -7,7 +7,7 @@ use crate::{
     config::WorkerConfig,
     json::{Json, Object},
 };
-pub(crate) use hive::HiveSinks;
+pub(crate) use hive::{ExistingPartitions, HiveSinks};
 use hive::{HiveCatalog, HiveTable};
 use std::{collections::BTreeMap, sync::Arc};
 use tpch::ScannedTpch;

@@ -1,25 +1,29 @@
 //! Reads the pages of other tasks into a task.
 //!
 //! ```text
-//! location ── GET token ──> pages ── decode ──> TaskInput ── drivers       one loop per location
+//! location ── GET token ──> pages ── decode ──> TaskInput, or SortedInput ── drivers
 //!     └── the next GET waits for room in the input; the pages before it are acknowledged at once
 //! end of the pages, or no driver reads any more: DELETE
 //! ```
 //!
 //! Requests that fail are repeated with growing pauses until [`ExchangeConfig::error_time_max`] has
 //! passed; then the task fails. An answer without pages that comes at once is followed by a pause.
+//! One loop per location runs; those of sorted rows start once all locations are known.
 
 mod location;
+mod rows;
+
 pub(crate) use location::Location;
+pub(crate) use rows::RemoteRows;
+use rows::RowWriter;
 
 use crate::connection::{Answer, Connection, Reason};
 use bytes::Bytes;
 use hyper::{Method, StatusCode};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Poll, Waker},
+    task::Waker,
     time::{Duration, Instant},
 };
 use tokio::{
@@ -28,7 +32,7 @@ use tokio::{
     time::sleep,
 };
 use volley_error::{Error, ErrorKind, Result};
-use volley_exec::{InputState, TaskInput};
+use volley_exec::InputState;
 use volley_memory::Pool;
 use volley_types::{Type, Value};
 use volley_vector::{Batch, Vector};
@@ -45,6 +49,10 @@ const WAIT: &str = "1.00s";
 
 /// The pause after an answer without pages that came at once.
 const EMPTY_PAUSE: Duration = Duration::from_millis(50);
+
+/// The most bytes of pages that are asked for at a time where rows are merged: as many as wait for
+/// the merge at each location.
+const SORTED_ANSWER_BYTES_MAX: usize = 2 << 20;
 
 /// What the message of an error says, by which it gets its code of Presto.
 pub(crate) const NO_ANSWER: &str = "another worker does not answer";
@@ -67,7 +75,7 @@ pub(crate) struct ExchangeConfig {
 /// The pages that one plan node of a task reads.
 pub(crate) struct RemoteSource {
     config: Arc<ExchangeConfig>,
-    input: TaskInput,
+    rows: RemoteRows,
     /// The types of the columns in pages.
     types: Arc<[Type]>,
     pool: Pool,
@@ -95,17 +103,17 @@ enum Ended {
 }
 
 impl RemoteSource {
-    /// A source of pages with columns of `types` for `input`. What is being decoded is charged to
+    /// A source of pages with columns of `types` for `rows`. What is being decoded is charged to
     /// `pool`.
     pub(crate) fn new(
         config: &Arc<ExchangeConfig>,
-        input: TaskInput,
+        rows: RemoteRows,
         types: Arc<[Type]>,
         pool: &Pool,
     ) -> Arc<RemoteSource> {
         Arc::new(RemoteSource {
             config: Arc::clone(config),
-            input,
+            rows,
             types,
             pool: pool.clone(),
             state: Mutex::default(),
@@ -123,15 +131,43 @@ impl RemoteSource {
         let receiver = removed.subscribe();
         state.open.insert(location.clone(), removed);
         drop(state);
-        let source = Arc::clone(self);
-        self.config.runtime.spawn(async move { source.read(location, receiver).await });
+        if let RemoteRows::AnyOrder(input) = &self.rows {
+            self.start(location, RowWriter::AnyOrder(input.clone()), receiver);
+        }
     }
 
     /// Tells that there are no more locations.
-    pub(crate) fn no_more_locations(&self) {
+    pub(crate) fn no_more_locations(self: &Arc<Self>) {
         let mut state = self.lock();
-        state.are_all_known = true;
-        self.finish_if_done(&state);
+        if std::mem::replace(&mut state.are_all_known, true) {
+            return;
+        }
+        match &self.rows {
+            RemoteRows::AnyOrder(_) => self.finish_if_done(&state),
+            RemoteRows::Sorted(input) => {
+                let all = state.open.iter().map(|it| (it.0.clone(), it.1.subscribe()));
+                let all: Vec<_> = all.collect();
+                drop(state);
+                let queues = input.start(all.len()).unwrap_or_else(|error| {
+                    input.fail(error);
+                    Vec::new()
+                });
+                for ((location, removed), queue) in all.into_iter().zip(queues) {
+                    self.start(location, RowWriter::Sorted(queue), removed);
+                }
+            }
+        }
+    }
+
+    /// Starts to read a location.
+    fn start(
+        self: &Arc<Self>,
+        location: Location,
+        writer: RowWriter,
+        removed: watch::Receiver<bool>,
+    ) {
+        let source = Arc::clone(self);
+        self.config.runtime.spawn(async move { source.read(location, writer, removed).await });
     }
 
     /// Reads no more pages of the task `id`, as if they had ended.
@@ -146,11 +182,16 @@ impl RemoteSource {
         self.closed.send_replace(true);
     }
 
-    async fn read(self: Arc<Self>, location: Location, mut removed: watch::Receiver<bool>) {
+    async fn read(
+        self: Arc<Self>,
+        location: Location,
+        writer: RowWriter,
+        mut removed: watch::Receiver<bool>,
+    ) {
         let mut closed = self.closed.subscribe();
         let mut connection = Connection::new(location.authority());
         let outcome = tokio::select! {
-            outcome = self.pull(&location, &mut connection) => outcome,
+            outcome = self.pull(&location, &writer, &mut connection) => outcome,
             // The senders live as long as the source and the location.
             _ = closed.wait_for(|it| *it) => Ok(Ended::NotNeeded),
             _ = removed.wait_for(|it| *it) => Ok(Ended::NotNeeded),
@@ -160,27 +201,38 @@ impl RemoteSource {
                 // A producer that is away needs not be told.
                 let _ = connection.send(Method::DELETE, location.path(), &[]).await;
             }
-            Err(error) => self.input.fail(error.at("location", &location)),
+            Err(error) => self.rows.fail(error.at("location", &location)),
         }
+        writer.finish();
         let mut state = self.lock();
         state.open.remove(&location);
         self.finish_if_done(&state);
     }
 
     /// Reads all pages of a location.
-    async fn pull(&self, location: &Location, connection: &mut Connection) -> Result<Ended> {
-        let mut reader = LocationReader { location, connection, token: 0, instance: None };
+    async fn pull(
+        &self,
+        location: &Location,
+        writer: &RowWriter,
+        connection: &mut Connection,
+    ) -> Result<Ended> {
+        let answer_bytes = match writer {
+            RowWriter::AnyOrder(_) => self.config.answer_bytes,
+            RowWriter::Sorted(_) => self.config.answer_bytes.min(SORTED_ANSWER_BYTES_MAX),
+        };
+        let mut reader =
+            LocationReader { location, connection, answer_bytes, token: 0, instance: None };
         loop {
-            if self.poll_room(Waker::noop()).is_pending() {
+            if writer.poll_room(Waker::noop()).is_pending() {
                 reader.acknowledge().await;
             }
-            if self.room().await == InputState::Closed {
+            if writer.room().await == InputState::Closed {
                 return Ok(Ended::NotNeeded);
             }
             let asked = Instant::now();
             let results = reader.next(&self.config).await?;
             if !results.body.is_empty() {
-                self.decode(results.body).await?;
+                self.decode(results.body, writer).await?;
             } else if !results.is_complete && asked.elapsed() < EMPTY_PAUSE {
                 sleep(EMPTY_PAUSE).await;
             }
@@ -190,16 +242,8 @@ impl RemoteSource {
         }
     }
 
-    async fn room(&self) -> InputState {
-        poll_fn(|cx| self.poll_room(cx.waker())).await
-    }
-
-    fn poll_room(&self, waker: &Waker) -> Poll<InputState> {
-        self.input.poll_ready(waker)
-    }
-
     /// Gives the rows of pages to the task.
-    async fn decode(&self, body: Bytes) -> Result<()> {
+    async fn decode(&self, body: Bytes, writer: &RowWriter) -> Result<()> {
         let mut charge = self.pool.reservation();
         charge.resize(body.len())?;
         let ended = |_| Error::cancelled();
@@ -209,14 +253,18 @@ impl RemoteSource {
         let decoded = tokio::task::spawn_blocking(decode).await;
         let panicked = |_| Error::internal("decoding a page panicked");
         for batch in decoded.map_err(panicked)?? {
-            self.input.push(batch)?;
+            writer.push(batch)?;
         }
         Ok(())
     }
 
+    /// Ends rows in any order once all locations have ended; sorted rows end one by one.
     fn finish_if_done(&self, state: &State) {
-        if state.are_all_known && state.open.is_empty() {
-            self.input.finish();
+        if let RemoteRows::AnyOrder(input) = &self.rows
+            && state.are_all_known
+            && state.open.is_empty()
+        {
+            input.finish();
         }
     }
 
@@ -245,6 +293,8 @@ fn decode_pages(body: &[u8], types: &[Type], format: PrestoPageOptions) -> Resul
 struct LocationReader<'a> {
     location: &'a Location,
     connection: &'a mut Connection,
+    /// Bytes of pages in an answer, beyond the first page.
+    answer_bytes: usize,
     /// The token of the next page.
     token: u64,
     /// The identity of the other task, which must not change.
@@ -261,7 +311,7 @@ impl LocationReader<'_> {
     async fn next(&mut self, config: &ExchangeConfig) -> Result<Results> {
         let path = format!("{}/{}", self.location.path(), self.token);
         let headers = [
-            ("X-Presto-Max-Size", format!("{}B", config.answer_bytes)),
+            ("X-Presto-Max-Size", format!("{}B", self.answer_bytes)),
             ("X-Presto-Max-Wait", WAIT.to_owned()),
         ];
         let (mut failed, mut tries) = (None, 0);

@@ -13,6 +13,7 @@ pub(crate) type Code = (u32, &'static str, &'static str);
 
 const USER: &str = "USER_ERROR";
 const INTERNAL: &str = "INTERNAL_ERROR";
+const EXTERNAL: &str = "EXTERNAL";
 const RESOURCES: &str = "INSUFFICIENT_RESOURCES";
 
 const GENERIC_USER_ERROR: Code = (0, "GENERIC_USER_ERROR", USER);
@@ -33,6 +34,9 @@ const CORRUPT_PAGE: Code = (0x10013, "CORRUPT_PAGE", INTERNAL);
 const SERIALIZED_PAGE_CHECKSUM_ERROR: Code = (0x10020, "SERIALIZED_PAGE_CHECKSUM_ERROR", INTERNAL);
 const EXCEEDED_TIME_LIMIT: Code = (0x20003, "EXCEEDED_TIME_LIMIT", RESOURCES);
 const EXCEEDED_LOCAL_MEMORY_LIMIT: Code = (0x20007, "EXCEEDED_LOCAL_MEMORY_LIMIT", RESOURCES);
+// Those of the connector hive.
+const HIVE_BAD_DATA: Code = (0x100_0007, "HIVE_BAD_DATA", EXTERNAL);
+const HIVE_TOO_MANY_OPEN_PARTITIONS: Code = (0x100_0015, "HIVE_TOO_MANY_OPEN_PARTITIONS", USER);
 
 /// The failure that a coordinator sees for `error`.
 pub(crate) fn failure_of(error: &Error) -> ExecutionFailure {
@@ -62,9 +66,16 @@ pub(crate) fn code_of(error: &Error) -> Code {
             FUNCTION_NOT_FOUND
         }
         ErrorKind::InvalidQuery if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
+        ErrorKind::InvalidQuery if says("open writers for partitions") => {
+            HIVE_TOO_MANY_OPEN_PARTITIONS
+        }
         ErrorKind::InvalidQuery => GENERIC_USER_ERROR,
         ErrorKind::InvalidValue if says("division by zero") => DIVISION_BY_ZERO,
-        ErrorKind::InvalidValue if says("more than one row") => SUBQUERY_MULTIPLE_ROWS,
+        ErrorKind::InvalidValue
+            if says("more than one row") || says("sub-query has returned multiple rows") =>
+        {
+            SUBQUERY_MULTIPLE_ROWS
+        }
         ErrorKind::InvalidValue if says("out of range for DECIMAL") => INVALID_CAST_ARGUMENT,
         ErrorKind::InvalidValue if says("out of range") || says("overflow") => {
             NUMERIC_VALUE_OUT_OF_RANGE
@@ -84,6 +95,26 @@ pub(crate) fn code_of(error: &Error) -> Code {
         // The context of errors of pages names them.
         ErrorKind::Corruption if error.to_string().contains("a Presto page") => CORRUPT_PAGE,
         ErrorKind::Corruption if says("results") => CORRUPT_PAGE,
+        // The context of errors of files of tables names them.
+        ErrorKind::Corruption if error.to_string().contains("(file: ") => HIVE_BAD_DATA,
         _ => GENERIC_INTERNAL_ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_codes_of_presto() {
+        let name = |error: &Error| code_of(error).1;
+        let rows = Error::invalid_value("Scalar sub-query has returned multiple rows");
+        assert_eq!(name(&rows), "SUBQUERY_MULTIPLE_ROWS");
+        let partitions = Error::invalid_query("exceeded limit of 100 open writers for partitions");
+        assert_eq!(name(&partitions), "HIVE_TOO_MANY_OPEN_PARTITIONS");
+        let corrupt = Error::corruption("a malformed footer");
+        assert_eq!(name(&corrupt), "GENERIC_INTERNAL_ERROR");
+        assert_eq!(name(&corrupt.at("file", "/a")), "HIVE_BAD_DATA");
+        assert_eq!(name(&Error::unsupported("x")), "NOT_SUPPORTED");
     }
 }

@@ -5,7 +5,7 @@
 //!                                              │ translate: plan fragment -> PlanNode
 //!                                              │ splits ── add_splits
 //!      <── pages ── results ── OutputBuffers <─┴─ PageWriter
-//! other workers ── pages ──> RemoteSource ──> exec::TaskInput
+//! other workers ── pages ──> RemoteSource ──> exec::TaskInput, or SortedInput that merges
 //! announce ── PUT /v1/announcement every 5 s ──> coordinator
 //! ```
 //!
@@ -30,6 +30,7 @@ mod partition;
 mod table_write;
 mod sink;
 mod connection;
+mod sorted_input;
 mod exchange_client;
 mod task;
 mod task_manager;

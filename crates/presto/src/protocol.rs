@@ -31,6 +31,9 @@ pub(crate) struct Session {
     /// Properties that the session sets.
     #[serde(default)]
     pub system_properties: BTreeMap<String, String>,
+    /// Properties of catalogs that the session sets, by catalog.
+    #[serde(default)]
+    pub catalog_properties: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Splits for one plan node.

@@ -5,9 +5,10 @@
 //! here                            what clocks show
 //! ```
 //!
-//! Values are converted where a plan's constants are read and where the last fragment writes pages
-//! for the coordinator; between workers they are what clocks show. A time of day is one of
-//! 1970-01-01. Presto without `legacy_timestamp` has what clocks show, too.
+//! Values are converted where a plan's constants and timestamps of tables are read, where tables
+//! are written, and where the last fragment writes pages for the coordinator; between workers they
+//! are what clocks show. A time of day is one of 1970-01-01. Presto without `legacy_timestamp` has
+//! what clocks show, too.
 
 use volley_error::{Error, Result};
 use volley_types::{Type, Value, Zone, civil::MICROS_PER_DAY};
@@ -40,20 +41,27 @@ impl SessionTime {
         })
     }
 
-    /// Checks a column of a table, whose values are not converted.
+    /// The name of the zone between whose clocks and UTC the values of a column of a table must be
+    /// converted; `None` if they stay as they are.
     ///
     /// # Errors
     ///
-    /// Unsupported: times in a session in another zone than UTC.
-    pub(crate) fn check_stored(&self, data_type: &Type) -> Result<()> {
+    /// Unsupported: times in nested values, and times of day.
+    pub(crate) fn zone_of_stored(&self, data_type: &Type) -> Result<Option<&str>> {
         match &self.zone {
+            Some(zone) if *data_type == Type::Timestamp => Ok(Some(zone.name())),
             Some(zone) if has_times(data_type) => {
                 let message = format!("columns of type {data_type} of tables in the time zone");
                 let error = Error::unsupported(format!("{message} {}", zone.name()));
                 Err(error.hint("start the query in the time zone UTC"))
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
+    }
+
+    /// Whether values of a type must be converted.
+    pub(crate) fn converts(&self, data_type: &Type) -> bool {
+        self.zone.is_some() && has_times(data_type)
     }
 
     /// The rows as Presto has them.
@@ -167,11 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn times_of_tables_need_utc() {
-        let stored = Type::array(Type::Timestamp);
-        assert!(zone("UTC").check_stored(&stored).is_ok());
-        assert!(zone("Etc/GMT-2").check_stored(&Type::Date).is_ok());
-        let error = zone("Europe/Berlin").check_stored(&stored).unwrap_err();
+    fn times_of_tables_are_converted_or_refused() {
+        let nested = Type::array(Type::Timestamp);
+        assert_eq!(zone("UTC").zone_of_stored(&nested).expect("no zone"), None);
+        let berlin = zone("Europe/Berlin");
+        assert_eq!(berlin.zone_of_stored(&Type::Date).expect("a date"), None);
+        let found = berlin.zone_of_stored(&Type::Timestamp).expect("a timestamp");
+        assert_eq!(found, Some("Europe/Berlin"));
+        assert!(berlin.converts(&nested) && !berlin.converts(&Type::Date));
+        let error = berlin.zone_of_stored(&nested).unwrap_err();
         assert!(error.message().contains("Europe/Berlin"), "{error}");
     }
 

@@ -10,9 +10,15 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{catalog::HiveSinks, json::Json};
+use crate::{
+    catalog::{ExistingPartitions, HiveSinks},
+    json::Json,
+};
 use serde_json::{Value as JsonValue, json};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use volley_connector::SinkFactory;
 use volley_error::{Error, Result};
 use volley_types::{Type, Value};
@@ -99,13 +105,18 @@ impl WrittenTable {
 }
 
 impl TableWrite {
-    /// What `info` (a `TableWriteInfo`) says for the task `task`.
+    /// What `info` (a `TableWriteInfo`) says for the task `task`; the session has set
+    /// `catalog_properties`, by catalog.
     ///
     /// # Errors
     ///
     /// Unsupported: another statement than CTAS and INSERT, a bucketed table, a file format.
     /// Invalid value: malformed JSON.
-    pub(crate) fn new(info: Option<&JsonValue>, task: &str) -> Result<TableWrite> {
+    pub(crate) fn new(
+        info: Option<&JsonValue>,
+        task: &str,
+        catalog_properties: &BTreeMap<String, BTreeMap<String, String>>,
+    ) -> Result<TableWrite> {
         let target = info.and_then(|it| it.get("writerTarget")).filter(|it| !it.is_null());
         let target =
             target.ok_or_else(|| Error::invalid_value("a table writer without a target"))?;
@@ -118,7 +129,11 @@ impl TableWrite {
         let written = Arc::new(WrittenTable::new(task));
         let text = handle.to_string();
         let query = task.split('.').next().unwrap_or(task);
-        let sinks = HiveSinks::of_handle(Json::new(&text), query, &written)?;
+        let catalog = target.pointer("/handle/connectorId").and_then(JsonValue::as_str);
+        let properties = catalog.and_then(|it| catalog_properties.get(it));
+        let behavior = properties.and_then(|it| it.get("insert_existing_partitions_behavior"));
+        let existing = ExistingPartitions::named(behavior.map(String::as_str))?;
+        let sinks = HiveSinks::of_handle(Json::new(&text), query, existing, &written)?;
         Ok(TableWrite { sinks: Arc::new(sinks), written })
     }
 }

@@ -13,14 +13,18 @@ mod report;
 use crate::{
     buffer::OutputBuffers,
     catalog::TaskTables,
-    exchange_client::{Location, RemoteSource},
+    exchange_client::{Location, RemoteRows, RemoteSource},
     failure::failure_of,
     partition::OutputPartitioning,
     protocol::{BufferKind, ExecutionFailure, OutputIds, TaskSource, TaskState, TaskUpdateRequest},
     session_time::SessionTime,
     sink::{PageOutput, WrittenRows},
+    sorted_input::SortedInput,
     table_write::TableWrite,
-    translate::{FragmentContext, OutputReader, TranslatedFragment, TranslatedScan, translate},
+    translate::{
+        FragmentContext, OutputReader, RemoteOrder, TranslatedFragment, TranslatedRemoteSource,
+        TranslatedScan, translate,
+    },
     worker::{Engine, uuid_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -35,6 +39,7 @@ use volley_error::{Error, Result};
 use volley_exec::{Priority, Task, TaskConfig, TaskPorts};
 use volley_function::QueryConstants;
 use volley_memory::Pool;
+use volley_plan::PlanNodeId;
 use volley_state::StateSizes;
 use volley_types::{Type, Zone};
 use volley_wire::presto_page::zone_of_key;
@@ -178,13 +183,20 @@ impl WorkerTask {
         let mut translated = translate(&json, &context)?;
         let remote_sources = std::mem::take(&mut translated.remote_sources);
         let scans = translated.scans.clone();
-        let config = self.config(translated, request)?;
+        let sorted = sorted_inputs(&remote_sources);
+        let mut config = self.config(translated, request)?;
+        for (node, input) in &sorted {
+            config.ports.sources.insert(*node, Arc::clone(input) as _);
+        }
         let task = Arc::new(Task::start(config, &engine.executor)?);
         let mut sources = BTreeMap::new();
         for (id, source) in remote_sources {
             let Some(node) = source.node else { continue };
-            let input = task.input(node)?;
-            let source = RemoteSource::new(&engine.exchange, input, source.types, &self.pool);
+            let rows = match sorted.get(&node) {
+                Some(input) => RemoteRows::Sorted(Arc::clone(input)),
+                None => RemoteRows::AnyOrder(task.input(node)?),
+            };
+            let source = RemoteSource::new(&engine.exchange, rows, source.types, &self.pool);
             sources.insert(id, source);
         }
         let mut inner = self.lock();
@@ -209,7 +221,9 @@ impl WorkerTask {
         let TranslatedFragment { plan, scans, partitioning, writes, reader, .. } = translated;
         let write = match writes {
             Some(columns) => {
-                let write = TableWrite::new(request.table_write_info.as_ref(), &self.id)?;
+                let info = request.table_write_info.as_ref();
+                let properties = &request.session.catalog_properties;
+                let write = TableWrite::new(info, &self.id, properties)?;
                 Some((write, columns))
             }
             None => None,
@@ -407,6 +421,14 @@ impl WorkerTask {
         drop(inner);
         self.changes.send_replace(version);
     }
+}
+
+/// The inputs of remote sources whose rows are merged, by the node of the plan.
+fn sorted_inputs(
+    sources: &BTreeMap<String, TranslatedRemoteSource>,
+) -> BTreeMap<PlanNodeId, Arc<SortedInput>> {
+    let sorted = sources.values().filter(|it| it.order == RemoteOrder::Sorted);
+    sorted.filter_map(|it| Some((it.node?, Arc::new(SortedInput::new())))).collect()
 }
 
 /// Tells a task that its plan has ended, if the task still exists.

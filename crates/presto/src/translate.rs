@@ -41,13 +41,13 @@ use crate::{
 };
 use relation::Relation;
 use remote_source::States;
-pub(crate) use remote_source::TranslatedRemoteSource;
+pub(crate) use remote_source::{RemoteOrder, TranslatedRemoteSource};
 use sharing::{Aggregations, SharingPass};
 use std::{collections::BTreeMap, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{FunctionNames, Package, Registry};
 use volley_memory::Pool;
-use volley_plan::{PlanNode, PlanNodeId};
+use volley_plan::{PageSourceNode, PlanNode, PlanNodeId, TaskInputNode};
 use volley_types::Type;
 
 /// How deep plan nodes may nest.
@@ -285,10 +285,11 @@ impl Translator<'_> {
                 PlanNode::TableScan(scan) => {
                     tables.insert(scan.table.table.clone(), scan.node_id);
                 }
-                PlanNode::TaskInput(input) => {
-                    let first = input.schema.fields.first();
+                PlanNode::TaskInput(TaskInputNode { node_id, schema })
+                | PlanNode::PageSource(PageSourceNode { node_id, schema, .. }) => {
+                    let first = schema.fields.first();
                     let name = first.map(|it| it.name.clone()).unwrap_or_default();
-                    inputs.insert(name, input.node_id);
+                    inputs.insert(name, *node_id);
                 }
                 _ => {}
             }

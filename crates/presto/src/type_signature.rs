@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
             "timestamp with time zone" => ZonedTimestamp::data_type(),
             // Values are the same bytes in both systems.
             "json" | "ipprefix" | "hyperloglog" | "setdigest" | "khyperloglog" | "color"
-            | "bingtile" => {
+            | "bingtile" | "sfmsketch" => {
                 return self.custom(name, &[]);
             }
             // Pages hold them in other bytes.

@@ -5,6 +5,9 @@
 #[path = "worker/harness.rs"]
 mod harness;
 
+#[path = "worker/merge.rs"]
+mod merge;
+
 use harness::*;
 use hyper::{Method, StatusCode};
 use serde_json::{Value as Json, json};

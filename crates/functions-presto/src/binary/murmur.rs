@@ -1,11 +1,16 @@
-//! MurmurHash3_x64_128, by Austin Appleby, with seed 0.
+//! MurmurHash3_x64_128, by Austin Appleby, the hash of DataSketches and of Presto's sketches.
 
 const C1: u64 = 0x87C3_7B91_1142_53D5;
 const C2: u64 = 0x4CF5_AD43_2745_937F;
 
-/// Both halves of the hash, the least significant byte of each first.
+/// Both halves of the hash with seed 0, the least significant byte of each first.
 pub(crate) fn murmur3_x64_128(bytes: &[u8]) -> [u8; 16] {
-    let (mut h1, mut h2) = (0u64, 0u64);
+    murmur3_x64_128_seeded(bytes, 0)
+}
+
+/// Both halves of the hash, the least significant byte of each first.
+pub(crate) fn murmur3_x64_128_seeded(bytes: &[u8], seed: u64) -> [u8; 16] {
+    let (mut h1, mut h2) = (seed, seed);
     let (blocks, tail) = bytes.as_chunks::<16>();
     for block in blocks {
         let [k1, k2] = halves(*block);

@@ -5,7 +5,7 @@ use volley_error::{Error, Result};
 use volley_function::Registry;
 
 /// The radius that Presto takes.
-const EARTH_RADIUS_KM: f64 = 6371.01;
+pub(crate) const EARTH_RADIUS_KM: f64 = 6371.01;
 
 /// Registers `great_circle_distance`.
 pub(super) fn register(registry: &mut Registry) {
@@ -20,8 +20,12 @@ pub(super) fn register(registry: &mut Registry) {
     );
 }
 
-/// Vincenty's formula for a sphere.
-fn distance(
+/// The distance of two points in kilometers, by Vincenty's formula for a sphere.
+///
+/// # Errors
+///
+/// Invalid value: a latitude or longitude that is out of range.
+pub(crate) fn distance(
     latitude: f64,
     longitude: f64,
     other_latitude: f64,

@@ -6,7 +6,7 @@ use super::{
     scalar::{self, bytes_of, malformed},
 };
 use crate::binary::murmur3_x64_128;
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 use volley_error::{Error, Result};
 use volley_function::{BoundAggregate, BoundScalar, FunctionDoc, Registry};
 use volley_functions::value_aggregate::{Keys, elements};
@@ -143,12 +143,19 @@ fn bind_set(args: &[Type]) -> Option<BoundAggregate> {
     }))
 }
 
-/// Presto's hash of a value in sketches, the lower half of MurmurHash3: of the bytes of a text, or
-/// of the 8 bytes of a number, where -0.0 is 0.0. `None` of other values.
+/// Presto's hash of a value in sketches, the lower half of MurmurHash3 of its
+/// [bytes](hashed_bytes). `None` of other values.
 pub(super) fn hash_of(value: &Value) -> Option<u64> {
+    let hash = murmur3_x64_128(&hashed_bytes(value)?);
+    hash.first_chunk::<8>().map(|it| u64::from_le_bytes(*it))
+}
+
+/// The bytes of a value that Presto hashes: those of a text, or the 8 bytes of a number, where -0.0
+/// is 0.0. `None` of other values.
+pub(super) fn hashed_bytes(value: &Value) -> Option<Cow<'_, [u8]>> {
     let number = match value {
-        Value::Varchar(text) => return lower_half(text.as_bytes()),
-        Value::Varbinary(bytes) => return lower_half(bytes),
+        Value::Varchar(text) => return Some(text.as_bytes().into()),
+        Value::Varbinary(bytes) => return Some(Cow::Borrowed(bytes)),
         Value::Boolean(it) => i64::from(*it),
         Value::TinyInt(it) => i64::from(*it),
         Value::SmallInt(it) => i64::from(*it),
@@ -161,12 +168,7 @@ pub(super) fn hash_of(value: &Value) -> Option<u64> {
         Value::Double(it) => if it.is_nan() { f64::NAN } else { it + 0.0 }.to_bits() as i64,
         _ => return None,
     };
-    lower_half(&number.to_le_bytes())
-}
-
-fn lower_half(bytes: &[u8]) -> Option<u64> {
-    let hash = murmur3_x64_128(bytes);
-    hash.first_chunk::<8>().map(|it| u64::from_le_bytes(*it))
+    Some(number.to_le_bytes().to_vec().into())
 }
 
 /// The conversion of VARBINARY to `to`, if that is HYPERLOGLOG: bytes that are a sketch.

@@ -1,9 +1,14 @@
+<<<<<<< HEAD
 //! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST, KHYPERLOGLOG.
 //! Stored as VARBINARY, in Presto's bytes.
+=======
+//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST, KHYPERLOGLOG,
+//! SFMSKETCH. Stored as VARBINARY, in Presto's bytes.
+>>>>>>> presto
 
 use super::{
     SetDigest, TDigest, aggregate::Sketch, key_hyper_log_log::KeyHyperLogLog, kll_bytes,
-    quantile_digest::QuantileDigest,
+    quantile_digest::QuantileDigest, sfm::SfmSketch,
 };
 use std::sync::Arc;
 use volley_error::Error;
@@ -28,6 +33,8 @@ pub enum SketchKind {
     Set,
     /// Identities by value.
     Keys,
+    /// Bits of a set, some of them flipped.
+    Sfm,
 }
 
 /// A type of sketches.
@@ -45,6 +52,7 @@ impl SketchType {
             (SketchKind::QDigest, _) => QuantileDigest::read(bytes).is_some(),
             (SketchKind::Set, _) => SetDigest::from_bytes(bytes).is_some(),
             (SketchKind::Keys, _) => KeyHyperLogLog::read(bytes).is_some(),
+            (SketchKind::Sfm, _) => SfmSketch::from_bytes(bytes).is_some(),
             (SketchKind::Kll, Type::BigInt) => kll_bytes::read::<i64>(bytes).is_some(),
             (SketchKind::Kll, Type::Varchar) => kll_bytes::read::<String>(bytes).is_some(),
             (SketchKind::Kll, Type::Boolean) => kll_bytes::read::<bool>(bytes).is_some(),
@@ -81,12 +89,13 @@ impl CustomType for SketchType {
 }
 
 impl SketchKind {
-    const ALL: [SketchKind; 5] = [
+    const ALL: [SketchKind; 6] = [
         SketchKind::TDigest,
         SketchKind::QDigest,
         SketchKind::Kll,
         SketchKind::Set,
         SketchKind::Keys,
+        SketchKind::Sfm,
     ];
 
     fn name(self) -> &'static str {
@@ -96,6 +105,7 @@ impl SketchKind {
             SketchKind::Kll => "KLLSKETCH",
             SketchKind::Set => "SETDIGEST",
             SketchKind::Keys => "KHYPERLOGLOG",
+            SketchKind::Sfm => "SFMSKETCH",
         }
     }
 
@@ -106,14 +116,14 @@ impl SketchKind {
             SketchKind::TDigest => &[Type::Double],
             SketchKind::QDigest => &[Type::BigInt, Type::Real, Type::Double],
             SketchKind::Kll => &[Type::BigInt, Type::Double, Type::Varchar, Type::Boolean],
-            SketchKind::Set | SketchKind::Keys => &[Type::BigInt],
+            SketchKind::Set | SketchKind::Keys | SketchKind::Sfm => &[Type::BigInt],
         }
     }
 
     /// The type of sketches of `element`s.
     pub fn of(self, element: &Type) -> Type {
         let name = match self {
-            SketchKind::Set | SketchKind::Keys => self.name().to_owned(),
+            SketchKind::Set | SketchKind::Keys | SketchKind::Sfm => self.name().to_owned(),
             _ => format!("{}({element})", self.name()),
         };
         Type::Custom(Custom::new(SketchType { name, kind: self, element: element.clone() }))

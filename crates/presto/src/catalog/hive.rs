@@ -20,7 +20,7 @@ use crate::{
     type_signature::parse_type,
 };
 use serde::Deserialize;
-pub(crate) use sink::HiveSinks;
+pub(crate) use sink::{ExistingPartitions, HiveSinks};
 use source::HiveScan;
 use split::HiveSplit;
 use std::sync::Arc;
@@ -71,6 +71,10 @@ enum HiveColumnKind {
     PartitionKey,
     /// The path of the file.
     Path,
+    /// Its bytes.
+    FileSize,
+    /// When it was changed, in milliseconds since 1970.
+    FileModifiedTime,
 }
 
 #[derive(Deserialize)]
@@ -182,7 +186,11 @@ impl HiveColumn {
                 HiveColumnKind::Regular(place)
             }
             "PARTITION_KEY" => HiveColumnKind::PartitionKey,
-            _ if handle.name == "$path" => HiveColumnKind::Path,
+            "SYNTHESIZED" if handle.name == "$path" => HiveColumnKind::Path,
+            "SYNTHESIZED" if handle.name == "$file_size" => HiveColumnKind::FileSize,
+            "SYNTHESIZED" if handle.name == "$file_modified_time" => {
+                HiveColumnKind::FileModifiedTime
+            }
             other => {
                 let message = format!("the column {} of the kind {other} of hive", handle.name);
                 return Err(Error::unsupported(message));

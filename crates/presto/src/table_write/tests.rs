@@ -16,6 +16,10 @@ fn info(folder: &str) -> JsonValue {
             "bucketProperty": null}}}})
 }
 
+fn written_table(info: Option<&JsonValue>) -> Result<TableWrite> {
+    TableWrite::new(info, TASK, &BTreeMap::new())
+}
+
 fn writer(write: &TableWrite) -> Arc<dyn TableWriter> {
     let schema: Schema = [Field::new("a", Type::BigInt)].into_iter().collect();
     write.sinks.writer(&WriteTarget::default(), &schema).unwrap()
@@ -44,7 +48,7 @@ fn json_of(value: &Value) -> JsonValue {
 fn files_are_reported_to_the_coordinator() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
-    let write = TableWrite::new(Some(&info(&format!("file:{}", path.display()))), TASK).unwrap();
+    let write = written_table(Some(&info(&format!("file:{}", path.display())))).unwrap();
     let writer = writer(&write);
     assert!(writer.sinks_max() > 1);
     let mut first = writer.open().unwrap();
@@ -83,7 +87,7 @@ fn files_of_an_existing_table_are_added() {
     let location = "/writerTarget/handle/connectorHandle/locationHandle/tableType";
     *info.pointer_mut(location).unwrap() = json!("EXISTING");
     info["writerTarget"]["@type"] = json!("InsertHandle");
-    let write = TableWrite::new(Some(&info), TASK).unwrap();
+    let write = written_table(Some(&info)).unwrap();
     let mut sink = writer(&write).open().unwrap();
     sink.write(&numbers(&[1])).unwrap();
     sink.finish().unwrap();
@@ -115,13 +119,12 @@ fn each_partition_has_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (new, table) = (folder.path().join("new"), folder.path().join("table"));
     std::fs::create_dir_all(table.join("k=x")).unwrap();
-    std::fs::write(table.join("k=x/.prestoPartition"), "{}").unwrap();
     for (table_type, modes) in
         [("NEW", ["NEW", "NEW", "NEW"]), ("EXISTING", ["NEW", "NEW", "APPEND"])]
     {
         let (new, table) = (new.display().to_string(), table.display().to_string());
         let info = partitioned(&new, &table, table_type);
-        let write = TableWrite::new(Some(&info), TASK).unwrap();
+        let write = written_table(Some(&info)).unwrap();
         let schema = [Field::new("a", Type::BigInt), Field::new("k", Type::Varchar)];
         let schema: Schema = schema.into_iter().collect();
         let writer = write.sinks.writer(&WriteTarget::default(), &schema).unwrap();
@@ -149,11 +152,47 @@ fn each_partition_has_a_file() {
     }
 }
 
+/// The mode of rows of a partition that the table has, written below `new`.
+fn mode_of_existing(new: &str, table: &str, behavior: Option<&str>) -> Result<String> {
+    let info = partitioned(new, table, "EXISTING");
+    let set = behavior.map(|it| ("insert_existing_partitions_behavior".to_owned(), it.to_owned()));
+    let properties = [("hive".to_owned(), set.into_iter().collect())].into();
+    let write = TableWrite::new(Some(&info), TASK, &properties)?;
+    let schema = [Field::new("a", Type::BigInt), Field::new("k", Type::Varchar)];
+    let schema: Schema = schema.into_iter().collect();
+    let mut sink = write.sinks.writer(&WriteTarget::default(), &schema)?.open()?;
+    sink.write(&keyed(&[(1, Some("x"))]))?;
+    sink.finish()?;
+    let report = write.written.report(&counts(&[1]), COLUMNS)?;
+    let fragment = json_of(&report.column(2).to_values()?[1]);
+    Ok(fragment["updateMode"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn rows_of_existing_partitions_are_added_or_replace_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [new, table] = ["new", "table"].map(|it| folder.path().join(it).display().to_string());
+    std::fs::create_dir_all(format!("{table}/k=x")).unwrap();
+    for (behavior, mode) in [
+        (None, "APPEND"),
+        (Some("APPEND"), "APPEND"),
+        (Some("OVERWRITE"), "OVERWRITE"),
+        (Some("ERROR"), "NEW"),
+    ] {
+        assert_eq!(mode_of_existing(&new, &table, behavior).unwrap(), mode);
+    }
+    assert!(mode_of_existing(&new, &table, Some("other")).is_err());
+    // Written into the table itself, the folder tells nothing.
+    assert_eq!(mode_of_existing(&table, &table, None).unwrap(), "NEW");
+    std::fs::write(format!("{table}/k=x/.prestoSchema"), "{}").unwrap();
+    assert_eq!(mode_of_existing(&table, &table, None).unwrap(), "APPEND");
+}
+
 #[test]
 fn partitions_have_limits() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().display().to_string();
-    let write = TableWrite::new(Some(&partitioned(&folder, &folder, "NEW")), TASK).unwrap();
+    let write = written_table(Some(&partitioned(&folder, &folder, "NEW"))).unwrap();
     let open = |key: Type| {
         let schema = [Field::new("a", Type::BigInt), Field::new("k", key)];
         let schema: Schema = schema.into_iter().collect();
@@ -172,7 +211,7 @@ fn partitions_have_limits() {
 #[test]
 fn a_sink_that_is_dropped_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
-    let write = TableWrite::new(Some(&info(&folder.path().display().to_string())), TASK).unwrap();
+    let write = written_table(Some(&info(&folder.path().display().to_string()))).unwrap();
     let mut sink = writer(&write).open().unwrap();
     sink.write(&numbers(&[1])).unwrap();
     drop(sink);
@@ -185,7 +224,7 @@ fn what_cannot_be_written_is_refused() {
     let changed = |pointer: &str, value: JsonValue| {
         let mut info = info("file:/a");
         *info.pointer_mut(pointer).unwrap() = value;
-        TableWrite::new(Some(&info), TASK).map(drop).unwrap_err()
+        written_table(Some(&info)).map(drop).unwrap_err()
     };
     let handle = "/writerTarget/handle/connectorHandle";
     for (member, value, message) in [
@@ -202,5 +241,5 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(error.message(), "writing to a target DeleteHandle");
     let error = changed("/writerTarget/handle", json!(1));
     assert_eq!(error.kind(), ErrorKind::InvalidValue);
-    assert_eq!(TableWrite::new(None, TASK).map(drop).unwrap_err().kind(), ErrorKind::InvalidValue);
+    assert_eq!(written_table(None).map(drop).unwrap_err().kind(), ErrorKind::InvalidValue);
 }

@@ -33,6 +33,10 @@ impl Translator<'_> {
             let position = table.column(column.json("column"))?;
             let field = table.schema().fields.get(position);
             let data_type = field.map_or(Type::Unknown, |it| it.data_type.clone());
+            // A filter on top of the scan compares the converted values.
+            if self.time.converts(&data_type) {
+                continue;
+            }
             let expr = Expr::column(position, data_type);
             filters.extend(self.domain(&expr, &column.json("domain").object("a domain")?)?);
         }
@@ -72,7 +76,6 @@ impl Translator<'_> {
             let value = |it: &Marker| {
                 let block = it.value_block.as_deref();
                 let value = block.map(|it| read_constant(it, &column.data_type)).transpose()?;
-                let value = value.map(|it| self.time.value_from_presto(it));
                 Ok::<_, Error>(value.map(|it| Expr::constant(it, column.data_type.clone())))
             };
             let (low_value, high_value) = (value(&low)?, value(&high)?);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     json::Object,
-    plan_json::{OrderingScheme, Variable, variable_name},
+    plan_json::{OrderingScheme, Variable, class_of, variable_name},
 };
 use std::sync::Arc;
 use volley_error::{Error, Result};
@@ -15,7 +15,8 @@ use volley_plan::{PlanNode, PlanNodeId, UnionNode};
 use volley_types::Schema;
 
 impl Translator<'_> {
-    /// A local exchange names columns of its sources anew; one with an order merges sorted rows.
+    /// A local exchange names columns of its sources anew. One with an order sorts its rows, so
+    /// that sorts of its sources are not needed.
     pub(super) fn exchange(&mut self, node: &Object<'_>) -> Result<Relation> {
         let scope: String = node.read("scope")?;
         if !scope.starts_with("LOCAL") {
@@ -28,8 +29,12 @@ impl Translator<'_> {
         if sources.len() != inputs.len() {
             return Err(Error::invalid_value("an exchange with another number of inputs"));
         }
+        let order: Option<OrderingScheme> = node.read("orderingScheme")?;
         let mut relations = Vec::new();
-        for (source, variables) in sources.into_iter().zip(inputs) {
+        for (mut source, variables) in sources.into_iter().zip(inputs) {
+            if order.is_some() && class_of(source, "a plan node")? == "SortNode" {
+                source = source.object("a plan node")?.json("source");
+            }
             let names: Vec<String> = variables.into_iter().map(|it| it.name).collect();
             let pairs = || names.iter().zip(layout.iter().map(|it| it.name.as_str()));
             pairs().for_each(|(from, to)| self.rename_read(from, to));
@@ -38,7 +43,7 @@ impl Translator<'_> {
             relations.push((relation, names));
         }
         let relation = unite(relations, &layout)?;
-        match node.read::<Option<OrderingScheme>>("orderingScheme")? {
+        match order {
             Some(scheme) => order_by(relation, &scheme),
             None => Ok(relation),
         }

@@ -13,7 +13,6 @@ use super::{
     Translator,
     relation::Relation,
     scan::{literal, one_row},
-    simple::order_by,
 };
 use crate::{
     json::{Json, Object},
@@ -26,7 +25,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_expression::Expr;
-use volley_plan::{PlanNode, PlanNodeId, TaskInputNode};
+use volley_plan::{FragmentId, PageSourceNode, PlanNode, PlanNodeId, TaskInputNode};
 use volley_types::{DECIMAL_PRECISION_MAX, Field, Interval, Schema, Type, Value};
 
 /// Intermediate results of aggregations, by variable.
@@ -41,12 +40,22 @@ pub(super) struct States {
 /// A RemoteSource node of a fragment.
 #[derive(Clone, Debug)]
 pub(crate) struct TranslatedRemoteSource {
-    /// The task input in the plan; `None` if nothing reads it.
+    /// The task input in the plan, or the page source; `None` if nothing reads it.
     pub node: Option<PlanNodeId>,
+    pub order: RemoteOrder,
     /// The name of its first column, by which it is found in the plan.
     pub(super) name: String,
     /// The types of the columns in pages.
     pub types: Arc<[Type]>,
+}
+
+/// The order in which other tasks send their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemoteOrder {
+    /// Any: the plan has a task input.
+    Any,
+    /// Each task sorts its rows: the plan has a page source that merges them.
+    Sorted,
 }
 
 impl Translator<'_> {
@@ -70,16 +79,19 @@ impl Translator<'_> {
             // Rows without columns have one of nulls, so that they are counted.
             None => schema.fields.push(Field::new(name.clone(), Type::Boolean)),
         }
-        let types = types.into();
-        self.remote_sources.insert(id, TranslatedRemoteSource { node: None, name, types });
-        let input = PlanNode::TaskInput(TaskInputNode { node_id: PlanNodeId::UNASSIGNED, schema });
-        let relation = Relation::new(input, variables.iter().map(|it| it.name.clone()));
-        let relation = self.received(relation, &variables, states)?;
-        // Each producer sorts its rows.
-        match node.read::<Option<OrderingScheme>>("orderingScheme")? {
-            Some(scheme) => order_by(relation, &scheme),
-            None => Ok(relation),
+        let (types, names) = (types.into(), variables.iter().map(|it| it.name.clone()));
+        let node_id = PlanNodeId::UNASSIGNED;
+        let input = PlanNode::TaskInput(TaskInputNode { node_id, schema: schema.clone() });
+        let mut relation = Relation::new(input, names.clone());
+        let mut order = RemoteOrder::Any;
+        if let Some(scheme) = node.read::<Option<OrderingScheme>>("orderingScheme")? {
+            order = RemoteOrder::Sorted;
+            let (merge, fragment) = (relation.sort_keys(&scheme)?, FragmentId(0));
+            let input = PageSourceNode { node_id, fragment, output: 0, merge, schema };
+            relation = Relation::new(PlanNode::PageSource(input), names);
         }
+        self.remote_sources.insert(id, TranslatedRemoteSource { node: None, order, name, types });
+        self.received(relation, &variables, states)
     }
 
     /// The variables with the types that they have in the engine.

@@ -14,7 +14,14 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprKind};
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableScanNode, UnionNode, ValuesNode};
-use volley_types::{Schema, Value};
+use volley_types::{Schema, Type, Value};
+
+/// Whether timestamps are read from a table, or written to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoredTime {
+    Read,
+    Written,
+}
 
 impl Translator<'_> {
     /// The name of the table in the plan ends with Presto's identity of the node, so that splits
@@ -42,7 +49,6 @@ impl Translator<'_> {
             let position = table.column(*column)?;
             let field = table.schema().fields.get(position);
             let field = field.ok_or_else(|| Error::internal("a column beyond the table"))?;
-            self.time.check_stored(&field.data_type)?;
             columns.push(position);
             schema.fields.push(unnamed(field.data_type.clone()));
         }
@@ -55,7 +61,41 @@ impl Translator<'_> {
             dynamic_filters: Vec::new(),
         });
         self.scanned.insert(id, (name, table));
-        Ok(Relation::new(scan, variables.into_iter().map(|it| it.name)))
+        let relation = Relation::new(scan, variables.into_iter().map(|it| it.name));
+        self.timestamps_moved(relation, StoredTime::Read)
+    }
+
+    /// The rows of a table with timestamps as clocks of the session's zone show them, or those for
+    /// a table with timestamps as instants.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: times in nested values.
+    pub(super) fn timestamps_moved(
+        &self,
+        relation: Relation,
+        direction: StoredTime,
+    ) -> Result<Relation> {
+        let types: Vec<Type> = relation.node.schema().types().cloned().collect();
+        let scope = self.scope(&relation)?;
+        let (mut exprs, mut is_moved) = (Vec::new(), false);
+        for (name, position) in &relation.columns {
+            let mut expr = relation.column(name)?;
+            let data_type = types.get(*position).unwrap_or(&Type::Unknown);
+            if let Some(zone) = self.time.zone_of_stored(data_type)? {
+                is_moved = true;
+                let [from, to] = match direction {
+                    StoredTime::Read => ["UTC", zone],
+                    StoredTime::Written => [zone, "UTC"],
+                };
+                let named = |it: &str| Expr::constant(Value::text(it), Type::Varchar);
+                let instant = scope.function("timezone", vec![named(from), expr])?;
+                expr = scope.function("timezone", vec![named(to), instant])?;
+            }
+            exprs.push((name.clone(), expr));
+        }
+        drop(scope);
+        Ok(if is_moved { relation.project(exprs) } else { relation })
     }
 
     pub(super) fn values(&mut self, node: &Object<'_>) -> Result<Relation> {

@@ -89,13 +89,9 @@ impl Translator<'_> {
         Ok(source.project(exprs))
     }
 
-    /// A partial sort is part of the merging exchange above it, or of the fragment that reads the
-    /// rows: both sort.
+    /// A partial sort is that of the task: other tasks may merge its rows.
     pub(super) fn sort(&mut self, node: &Object<'_>) -> Result<Relation> {
         let source = self.relation(node.json("source"))?;
-        if node.read::<Option<bool>>("isPartial")? == Some(true) {
-            return Ok(source);
-        }
         let partition_by: Option<Vec<Variable>> = node.read("partitionBy")?;
         if partition_by.is_some_and(|it| !it.is_empty()) {
             return Err(Error::unsupported("a sort within partitions"));

@@ -3,6 +3,7 @@
 use super::{
     Translator,
     relation::{Relation, unnamed},
+    scan::StoredTime,
 };
 use crate::{json::Object, plan_json::Variable, table_write::WriteColumns};
 use std::sync::Arc;
@@ -36,8 +37,8 @@ impl Translator<'_> {
         if not_null.is_some_and(|it| !it.is_empty()) {
             return Err(Error::unsupported("writing columns that are not null"));
         }
-        let input = self.declared(source, &columns)?.node;
-        input.schema().types().try_for_each(|it| self.time.check_stored(it))?;
+        let input = self.declared(source, &columns)?;
+        let input = self.timestamps_moved(input, StoredTime::Written)?.node;
         let rows: Variable = node.read("rowCountVariable")?;
         let fragment: Variable = node.read("fragmentVariable")?;
         let commit_context: Variable = node.read("tableCommitContextVariable")?;

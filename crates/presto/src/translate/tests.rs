@@ -6,7 +6,7 @@ use crate::{
 };
 use serde_json::{Value as JsonValue, json};
 use volley_error::ErrorKind;
-use volley_types::Value;
+use volley_types::{SortKey, Value};
 use volley_vector::Vector;
 use volley_wire::presto_page::write_block;
 
@@ -24,6 +24,7 @@ fn catalogs() -> Catalogs {
     write("node.properties", "node.id=n\nnode.environment=e\n");
     std::fs::create_dir(folder.path().join("catalog")).unwrap();
     write("catalog/tpch.properties", "connector.name=tpch\n");
+    write("catalog/files.properties", "connector.name=hive-hadoop2\n");
     Catalogs::new(&WorkerConfig::read(folder.path()).unwrap()).unwrap()
 }
 
@@ -83,6 +84,10 @@ fn fragment(root: JsonValue, layout: &[JsonValue]) -> String {
 }
 
 fn translate_json(json: &str) -> Result<TranslatedFragment> {
+    translate_in(json, &SessionTime::default())
+}
+
+fn translate_in(json: &str, time: &SessionTime) -> Result<TranslatedFragment> {
     let (catalogs, registry) = (catalogs(), registry());
     let pool = Pool::root("test", None);
     let context = FragmentContext {
@@ -90,7 +95,7 @@ fn translate_json(json: &str) -> Result<TranslatedFragment> {
         registry: &registry,
         pool: &pool,
         first_unique_id: 1 << 40,
-        time: &SessionTime::default(),
+        time,
     };
     translate(json, &context)
 }
@@ -435,4 +440,62 @@ fn partitioning_keys_are_columns_or_constants_of_the_output() {
     assert_eq!(with(&keys).unwrap(), expected);
     let error = with(&[variable("p", "double")]).unwrap_err();
     assert_eq!(error.message(), "rows partitioned by p, which is no output");
+}
+
+#[test]
+fn sorted_remote_sources_are_merged_without_another_sort() {
+    let columns = [variable("k", "bigint"), variable("s", "varchar(1)")];
+    let order = json!({"orderBy": [{"variable": columns[1], "sortOrder": "DESC_NULLS_FIRST"},
+        {"variable": columns[0], "sortOrder": "ASC_NULLS_LAST"}]});
+    let remote = json!({"@type": ".RemoteSourceNode", "id": "8", "sourceFragmentIds": ["1"],
+        "outputVariables": columns, "orderingScheme": order});
+    let read = translate_json(&fragment(remote, &columns)).unwrap();
+    let source = &read.remote_sources["8"];
+    assert!(source.node.is_some() && source.order == RemoteOrder::Sorted);
+    let PlanNode::PageSource(node) = read.plan.as_ref() else { panic!("{}", read.plan) };
+    let key = |column, descending| SortKey { column, descending, nulls_first: descending };
+    assert_eq!(node.merge, [key(1, true), key(0, false)]);
+
+    // A task that sends its rows sorts them once.
+    let sort = json!({"@type": ".SortNode", "id": "3", "isPartial": true, "source": orders(),
+        "orderingScheme": order});
+    let exchange = json!({"@type": ".ExchangeNode", "id": "4", "type": "GATHER", "scope": "LOCAL",
+        "sources": [sort], "inputs": [columns], "partitioningScheme": {"outputLayout": columns},
+        "orderingScheme": order});
+    for root in [sort, exchange] {
+        let sent = translated(root, &columns).unwrap();
+        assert_eq!(sent.matches("OrderBy").count(), 1, "{sent}");
+    }
+}
+
+#[test]
+fn timestamps_of_tables_follow_the_zone_of_the_session() {
+    let column = |name: &str, signature: &str, place: i64| {
+        json!({"@type": "hive-hadoop2", "name": name, "hiveType": "x", "typeSignature": signature,
+            "hiveColumnIndex": place, "columnType": "REGULAR", "requiredSubfields": []})
+    };
+    let marker = json!({"type": "timestamp", "valueBlock": null, "bound": "BELOW"});
+    let range = json!({"low": {"type": "timestamp", "valueBlock": null, "bound": "ABOVE"},
+        "high": marker});
+    let domain = json!({"columnDomains": [{"column": "t", "domain": {"nullAllowed": false,
+        "values": {"@type": "sortable", "type": "timestamp", "ranges": [range]}}}]});
+    let scan = json!({
+        "@type": ".TableScanNode", "id": "7",
+        "table": {"connectorId": "files",
+            "connectorHandle": {"@type": "hive-hadoop2", "schemaName": "s", "tableName": "t"},
+            "connectorTableLayout": {"domainPredicate": domain}},
+        "outputVariables": [variable("t", "timestamp"), variable("k", "bigint")],
+        "assignments": {"t<timestamp>": column("t", "timestamp", 0),
+            "k<bigint>": column("k", "bigint", 1)},
+    });
+    let layout = [variable("t", "timestamp"), variable("k", "bigint")];
+    let in_zone = |name: &str| {
+        let time = SessionTime::in_zone(&volley_types::Zone::find(name).unwrap());
+        translate_in(&fragment(scan.clone(), &layout), &time).unwrap().plan.to_string()
+    };
+    let utc = in_zone("UTC");
+    assert!(!utc.contains("timezone") && utc.contains("is_null"), "{utc}");
+    let berlin = in_zone("Europe/Berlin");
+    assert!(berlin.contains("timezone") && berlin.contains("Europe/Berlin"), "{berlin}");
+    assert!(!berlin.contains("is_null"), "{berlin}");
 }

@@ -27,6 +27,7 @@ pub(crate) struct HiveSinks {
     target_path: String,
     /// What the files are to the table: all of its rows, or further ones.
     update_mode: UpdateMode,
+    existing: ExistingPartitions,
     /// The name of the format's sink, and of its compression.
     format: &'static str,
     compression: String,
@@ -43,6 +44,36 @@ enum UpdateMode {
     New,
     /// Further rows.
     Append,
+    /// All of its rows, in place of those that it has.
+    Overwrite,
+}
+
+/// What an INSERT does to a partition that the table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExistingPartitions {
+    Append,
+    Overwrite,
+    /// It fails: the coordinator refuses a new partition of the same name.
+    Error,
+}
+
+impl ExistingPartitions {
+    /// The value of `insert_existing_partitions_behavior`; APPEND if it is not set.
+    ///
+    /// # Errors
+    ///
+    /// Invalid value: no such value.
+    pub(crate) fn named(value: Option<&str>) -> Result<ExistingPartitions> {
+        Ok(match value {
+            None | Some("APPEND") => ExistingPartitions::Append,
+            Some("OVERWRITE") => ExistingPartitions::Overwrite,
+            Some("ERROR") => ExistingPartitions::Error,
+            Some(other) => {
+                let message = format!("insert_existing_partitions_behavior {other}");
+                return Err(Error::invalid_value(message));
+            }
+        })
+    }
 }
 
 impl UpdateMode {
@@ -50,12 +81,13 @@ impl UpdateMode {
         match self {
             UpdateMode::New => "NEW",
             UpdateMode::Append => "APPEND",
+            UpdateMode::Overwrite => "OVERWRITE",
         }
     }
 }
 
-/// The file in which the coordinator's metastore describes a partition.
-const PARTITION_FILE: &str = ".prestoPartition";
+/// The file in which a metastore of files describes a partition.
+const PARTITION_FILE: &str = ".prestoSchema";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,6 +113,7 @@ impl HiveSinks {
     pub(crate) fn of_handle(
         handle: Json<'_>,
         query: &str,
+        existing: ExistingPartitions,
         written: &Arc<WrittenTable>,
     ) -> Result<HiveSinks> {
         let handle = handle.object("a handle of a table of hive")?;
@@ -104,6 +137,7 @@ impl HiveSinks {
                 "EXISTING" => UpdateMode::Append,
                 _ => UpdateMode::New,
             },
+            existing,
             format,
             compression: compression.to_lowercase(),
             query: query.to_owned(),
@@ -191,17 +225,28 @@ impl HiveFile {
         Ok(format!("{}/{}", self.folder(local_path(&self.sinks.write_path)?), self.name))
     }
 
-    /// Rows of a partition that the table has are further ones.
+    /// Rows of a partition that the table has are further ones, unless they replace its rows.
     fn update_mode(&self) -> Result<UpdateMode> {
         if self.partition.is_empty() || self.sinks.update_mode == UpdateMode::New {
             return Ok(self.sinks.update_mode);
         }
+        Ok(match self.sinks.existing {
+            _ if !self.is_partition_of_table()? => UpdateMode::New,
+            ExistingPartitions::Append => UpdateMode::Append,
+            ExistingPartitions::Overwrite => UpdateMode::Overwrite,
+            ExistingPartitions::Error => UpdateMode::New,
+        })
+    }
+
+    /// Whether the table has the partition: its folder exists. Where files are written into the
+    /// table itself, the folder may be that of this file; then the metastore's file counts.
+    fn is_partition_of_table(&self) -> Result<bool> {
         let folder = self.folder(local_path(&self.sinks.target_path)?);
-        match fs::exists(format!("{folder}/{PARTITION_FILE}")) {
-            Ok(true) => Ok(UpdateMode::Append),
-            Ok(false) => Ok(UpdateMode::New),
-            Err(error) => Err(Error::io(folder, error)),
-        }
+        let sign = match self.sinks.write_path == self.sinks.target_path {
+            true => format!("{folder}/{PARTITION_FILE}"),
+            false => folder,
+        };
+        fs::exists(&sign).map_err(|error| Error::io(sign, error))
     }
 
     fn open(&self) -> Result<Box<dyn RowSink>> {

@@ -83,6 +83,13 @@ impl HiveTable {
             HiveColumnKind::Regular(_) if finds_by_name => ColumnSource::Name,
             HiveColumnKind::Regular(place) => ColumnSource::Place(*place),
             HiveColumnKind::Path => ColumnSource::Constant(Value::text(&split.path)),
+            // Both are far below 2^63.
+            HiveColumnKind::FileSize => {
+                ColumnSource::Constant(Value::BigInt(split.file_bytes as i64))
+            }
+            HiveColumnKind::FileModifiedTime => {
+                ColumnSource::Constant(Value::BigInt(split.modified_millis as i64))
+            }
             HiveColumnKind::PartitionKey => {
                 let key = split.keys.iter().find(|it| it.0 == column.name);
                 let missing =

@@ -1,7 +1,8 @@
 //! Splits: bytes of a file, and the values of partition keys.
 //!
 //! ```text
-//! path, format, start, bytes, number of keys, then for each its name, 1 or 0, its value if 1
+//! path, format, start, bytes, size and time of the file
+//! number of keys, then for each its name, 1 or 0, its value if 1
 //! ```
 
 use serde::Deserialize;
@@ -20,6 +21,9 @@ pub(super) struct HiveSplit {
     pub path: String,
     pub format: FileFormat,
     pub range: FileRange,
+    /// The bytes of the file, and when it was changed, in milliseconds since 1970.
+    pub file_bytes: u64,
+    pub modified_millis: u64,
     /// The partition keys as texts; `None` for null.
     pub keys: Vec<(String, Option<String>)>,
 }
@@ -38,10 +42,15 @@ struct HiveSplitJson {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FileSplitJson {
     path: String,
     start: u64,
     length: u64,
+    #[serde(default)]
+    file_size: u64,
+    #[serde(default)]
+    file_modified_time: u64,
 }
 
 #[derive(Deserialize)]
@@ -83,11 +92,13 @@ impl HiveSplit {
             Some("OrcInputFormat") => FileFormat::Orc,
             _ => return Err(Error::unsupported(format!("files of the format {input_format}"))),
         };
-        let FileSplitJson { path, start, length } = json.file_split;
+        let FileSplitJson { path, start, length, file_size, file_modified_time } = json.file_split;
         let split = HiveSplit {
             path: local_path(&path)?.to_owned(),
             format,
             range: FileRange { start, bytes: length },
+            file_bytes: file_size,
+            modified_millis: file_modified_time,
             keys: json.partition_keys.into_iter().map(|it| (it.name, it.value)).collect(),
         };
         Ok((json.database, json.table, split))
@@ -101,7 +112,9 @@ impl HiveSplit {
         };
         let FileRange { start, bytes } = self.range;
         let mut writer = SplitWriter::new(CONNECTOR).text(&self.path).number(format);
-        writer = writer.number(start).number(bytes).number(self.keys.len() as u64);
+        writer = writer.number(start).number(bytes);
+        writer = writer.number(self.file_bytes).number(self.modified_millis);
+        writer = writer.number(self.keys.len() as u64);
         for (name, value) in &self.keys {
             writer = writer.text(name).number(value.is_some().into());
             writer = value.iter().fold(writer, |writer, it| writer.text(it));
@@ -124,6 +137,7 @@ impl HiveSplit {
             other => return Err(Error::corruption(format!("file format {other} of a split"))),
         };
         let range = FileRange { start: reader.number()?, bytes: reader.number()? };
+        let (file_bytes, modified_millis) = (reader.number()?, reader.number()?);
         let mut keys = Vec::new();
         for _ in 0..reader.number()? {
             let name = reader.text()?.to_owned();
@@ -134,7 +148,7 @@ impl HiveSplit {
             keys.push((name, value));
         }
         reader.finish()?;
-        Ok(HiveSplit { path, format, range, keys })
+        Ok(HiveSplit { path, format, range, file_bytes, modified_millis, keys })
     }
 }
 

@@ -30,7 +30,7 @@ fn scanned(handles: &[serde_json::Value]) -> Result<HiveTable> {
 
 fn split(path: &str, format: &str) -> serde_json::Value {
     json!({"@type": "hive-hadoop2", "fileSplit": {"path": path, "start": 4, "length": 100,
-        "fileSize": 104, "customSplitInfo": {}}, "database": "s", "table": "t",
+        "fileSize": 104, "fileModifiedTime": 1_600_000_000_000u64, "customSplitInfo": {}}, "database": "s", "table": "t",
         "storage": {"storageFormat": {"serDe": "x",
             "inputFormat": format!("org.apache.hadoop.{format}")}},
         "partitionKeys": [{"name": "k", "value": "ü"}, {"name": "n", "value": null}]})
@@ -45,6 +45,8 @@ fn splits_come_back_from_their_bytes() {
         path: "/a/b".to_owned(),
         format: FileFormat::Parquet,
         range: FileRange { start: 4, bytes: 100 },
+        file_bytes: 104,
+        modified_millis: 1_600_000_000_000,
         keys: vec![("k".to_owned(), Some("ü".to_owned())), ("n".to_owned(), None)],
     };
     assert_eq!(split, expected);
