@@ -348,13 +348,13 @@ def q20(t):
 
 def q21(t):
     late = t.lineitem.filter(col("l_receiptdate") > col("l_commitdate"))
-    by_others = [col("l_orderkey") == col("l_orderkey_right"), col("l_suppkey") != col("l_suppkey_right")]
+    by_others = [col("l_orderkey") == col("l_orderkey_right"), col("s_suppkey") != col("l_suppkey")]
     return (
-        late.join_where(t.lineitem, *by_others, how="semi")
+        t.supplier.join(late, left_on="s_suppkey", right_on="l_suppkey")
+        .join(t.orders.filter(o_orderstatus="F"), left_on="l_orderkey", right_on="o_orderkey")
+        .join(t.nation.filter(n_name="SAUDI ARABIA"), left_on="s_nationkey", right_on="n_nationkey")
+        .join_where(t.lineitem, *by_others, how="semi")
         .join_where(late, *by_others, how="anti")
-        .join(t.orders.filter(o_orderstatus="F"), left_on="l_orderkey", right_on="o_orderkey", how="semi")
-        .join(t.supplier, left_on="l_suppkey", right_on="s_suppkey")
-        .join(t.nation.filter(n_name="SAUDI ARABIA"), left_on="s_nationkey", right_on="n_nationkey", how="semi")
         .group_by("s_name")
         .agg(numwait=vl.len())
         .sort("numwait", "s_name", descending=[True, False])

@@ -172,6 +172,15 @@ def test_reshaping(db):
     got = db.frame(long).pivot("c", index="i", values="v").sort("i")
     expected = pl.DataFrame(long).pivot("c", index="i", values="v").sort("i")
     assert (got.columns, got.fetchall()) == (expected.columns, expected.rows())
+    # The index, or the values, are the other columns.
+    for given in ({"index": "i"}, {"values": "v"}, {"index": ["i"]}, {"index": vl.col("i")}):
+        rest = db.frame(long).pivot("c", **given).sort("i")
+        assert (rest.columns, rest.fetchall()) == (expected.columns, expected.rows()), given
+    total = db.frame(long).select("c", "v").pivot("c", values="v", aggregate_function="sum")
+    assert (total.columns, total.fetchall()) == (["x", "y"], [(40, 20)])
+    for given in ({}, {"index": ["i", "v"]}):
+        with pytest.raises(vl.InvalidValue, match="pivot needs `values`"):
+            db.frame(long).pivot("c", **given)
     wide = {"i": [1, 2], "a": [3, 4], "b": [5, 6]}
     got = db.frame(wide).unpivot(index="i").sort("variable", "i")
     expected = pl.DataFrame(wide).unpivot(index="i").sort("variable", "i")

@@ -56,6 +56,19 @@ def test_a_cell_given_as_a_parameter_is_the_same(db, sql, expected):
     assert db.sql("SELECT ? AS a", expected).fetchall() == [(expected,)]
 
 
+def test_intervals_become_durations_of_polars(db):
+    query = """
+        SELECT i AS n, CASE WHEN i <> 1 THEN INTERVAL 3 DAYS + i * INTERVAL 5 SECONDS END AS d, 'a' AS s,
+        [INTERVAL 1 MONTH] AS l FROM range(3) r(i)"""
+    day = datetime.timedelta(days=1)
+    rows = [(i, None if i == 1 else 3 * day + datetime.timedelta(seconds=5 * i), "a", [30 * day]) for i in range(3)]
+    frame = db.sql(query).to_polars()
+    assert frame.columns == ["n", "d", "s", "l"]
+    assert frame.schema["d"] == polars.Duration("us")
+    assert frame.rows() == rows == db.sql(query).fetchall()
+    assert db.sql("SELECT CAST(NULL AS INTERVAL) AS d WHERE FALSE").to_polars().schema == {"d": polars.Duration("us")}
+
+
 @pytest.mark.parametrize("rows", [0, 1, 3, 1024, 5000, 200_000])
 def test_all_forms_have_the_same_rows(db, rows):
     query = f"SELECT i, CAST(i AS VARCHAR) AS s, i / 2 AS d FROM range({rows}) r(i)"

@@ -9,8 +9,8 @@ import pytest
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
 from sqlalchemy import (  # noqa: E402
-    JSON, Boolean, Column, Date, DateTime, Float, Integer, LargeBinary, MetaData, Numeric, String, Table,
-    Time, Uuid, create_engine, func, insert, inspect, select, text, update,
+    JSON, Boolean, CheckConstraint, Column, Date, DateTime, Float, ForeignKey, ForeignKeyConstraint, Index, Integer, LargeBinary,
+    MetaData, Numeric, String, Table, Time, UniqueConstraint, Uuid, create_engine, func, insert, inspect, select, text, update,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column  # noqa: E402
 
@@ -108,6 +108,91 @@ def test_reflection(engine):
     assert not found.has_table("none")
     with pytest.raises(sqlalchemy.exc.NoSuchTableError):
         found.get_columns("none")
+
+
+def test_constraints_are_defined_enforced_and_reflected(engine):
+    metadata = MetaData()
+    Table(
+        "parent", metadata, Column("id", Integer, primary_key=True), Column("a b", Integer, comment="the second"),
+        UniqueConstraint("id", "a b"), comment="a table",
+    )
+    Table(
+        "child", metadata, Column("x", Integer, ForeignKey("parent.id")), Column("y", Integer, unique=True),
+        ForeignKeyConstraint(["x", "y"], ["parent.id", "parent.a b"], name="both"),
+        CheckConstraint("x > 0", name="positive"),
+    )
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO parent VALUES (1, 2)"))
+        connection.execute(text("INSERT INTO child VALUES (1, 2)"))
+    for row in ("(7, NULL)", "(1, 3)", "(-1, NULL)"):
+        with engine.connect() as connection, pytest.raises(sqlalchemy.exc.DBAPIError):
+            connection.execute(text(f"INSERT INTO child VALUES {row}"))
+    with engine.connect() as connection, pytest.raises(sqlalchemy.exc.DBAPIError, match="child"):
+        connection.execute(text("DELETE FROM parent"))
+    found = inspect(engine)
+    keys = {tuple(it["constrained_columns"]): it for it in found.get_foreign_keys("child")}
+    assert keys["x", "y"]["name"] == "both"
+    assert [keys["x", "y"][it] for it in ("referred_schema", "referred_table", "referred_columns")] == [
+        None, "parent", ["id", "a b"]]
+    assert keys["x",]["referred_columns"] == ["id"]
+    assert found.get_foreign_keys("parent") == []
+    assert [it["column_names"] for it in found.get_unique_constraints("parent")] == [["id", "a b"]]
+    assert [(it["name"], it["sqltext"]) for it in found.get_check_constraints("child")] == [("positive", "x > 0")]
+    assert found.get_table_comment("parent") == {"text": "a table"}
+    assert [it["comment"] for it in found.get_columns("parent")] == [None, "the second"]
+    again = MetaData()
+    again.reflect(engine)
+    referenced = {it.target_fullname for it in again.tables["child"].foreign_keys}
+    assert referenced == {"parent.id", "parent.a b"}
+    # The child first.
+    metadata.drop_all(engine)
+    assert inspect(engine).get_table_names() == []
+    with pytest.raises(sqlalchemy.exc.NoSuchTableError):
+        inspect(engine).get_foreign_keys("child")
+
+
+def test_foreign_keys_to_other_schemas(engine):
+    with engine.begin() as connection:
+        connection.execute(text('CREATE SCHEMA "s x"'))
+        connection.execute(text('CREATE TABLE "s x".t (a INTEGER PRIMARY KEY)'))
+        connection.execute(text('CREATE TABLE "s x".u (a INTEGER REFERENCES "s x".t (a))'))
+        connection.execute(text('CREATE TABLE u (a INTEGER REFERENCES "s x".t (a))'))
+    found = inspect(engine)
+    for schema in (None, "s x"):
+        (key,) = found.get_foreign_keys("u", schema)
+        assert (key["referred_schema"], key["referred_table"]) == ("s x", "t")
+
+
+def test_indexes_are_defined_and_reflected(engine):
+    table = Table("t", MetaData(), Column("a", Integer), Column("b c", String))
+    Index("both", table.c.a, table.c["b c"])
+    Index("single", table.c.a, unique=True)
+    Index("lowered", func.lower(table.c["b c"]), table.c.a)
+    table.metadata.create_all(engine)
+    indexes = {it["name"]: it for it in inspect(engine).get_indexes("t")}
+    assert {it: indexes[it]["unique"] for it in indexes} == {"both": False, "single": True, "lowered": False}
+    assert indexes["both"]["column_names"] == ["a", "b c"]
+    assert indexes["lowered"]["column_names"] == [None, "a"]
+    assert indexes["lowered"]["expressions"] == ['(lower("b c"))', "a"]
+    with engine.begin() as connection:
+        connection.execute(insert(table), [{"a": 1}])
+    with engine.connect() as connection, pytest.raises(sqlalchemy.exc.DBAPIError):
+        connection.execute(insert(table), [{"a": 1}])
+    next(it for it in table.indexes if it.name == "both").drop(engine)
+    assert {it["name"] for it in inspect(engine).get_indexes("t")} == {"single", "lowered"}
+
+
+def test_savepoints(engine):
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE t (a INTEGER)"))
+        with pytest.raises(ZeroDivisionError), connection.begin_nested():
+            connection.execute(text("INSERT INTO t VALUES (1)"))
+            raise ZeroDivisionError
+        with connection.begin_nested():
+            connection.execute(text("INSERT INTO t VALUES (2)"))
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT a FROM t")).scalars().all() == [2]
 
 
 def test_parts_of_json_and_definitions_of_indexes(engine):

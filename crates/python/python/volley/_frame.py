@@ -7,7 +7,7 @@ import sys
 from itertools import count
 
 from . import _expr, _volley
-from ._errors import Error, InvalidQuery
+from ._errors import Error, InvalidQuery, InvalidValue
 from ._expr import Expr, _all, _column, _expand, _flat, _order, _output, _root
 
 TYPE_CHECKING = False
@@ -282,10 +282,26 @@ class Frame:
         return pyarrow.table(self._collected(self._keeps_encodings() if encoded is None else encoded))
 
     def to_polars(self) -> Any:
-        """The rows as a `polars.DataFrame`."""
+        """The rows as a `polars.DataFrame`. Intervals become durations; a month counts as 30 days."""
         import polars
 
-        return polars.DataFrame(self._collected(self._keeps_encodings()))
+        table = self._collected(self._keeps_encodings())
+        columns = table.schema()
+        intervals = [at for at, (_, data_type) in enumerate(columns) if "INTERVAL" in data_type]
+        if not intervals:
+            return polars.DataFrame(table)
+        # Polars cannot read Arrow's intervals.
+        names = [name for name, _ in columns]
+        others = [name for at, name in enumerate(names) if at not in intervals]
+        made = []
+        for at in intervals:
+            is_plain = columns[at][1] == "INTERVAL"
+            kind = polars.Duration("us") if is_plain else None
+            made.append(polars.Series(names[at], table.cells(at), dtype=kind))
+        if not others:
+            return polars.DataFrame(made)
+        rest = polars.DataFrame(self._connection._of_collected(table).select(*others))
+        return rest.with_columns(made).select(names)
 
     def to_pandas(self) -> Any:
         """The rows as a `pandas.DataFrame`."""
@@ -899,18 +915,28 @@ class Frame:
         self,
         on: str,
         *,
-        index: Any,
-        values: str,
+        index: Any = None,
+        values: str | None = None,
         aggregate_function: str = "first",
         on_columns: Sequence[Any] | None = None,
     ) -> Frame:
-        """A column for each value of a column. Without `on_columns` a query finds the values.
+        """A column for each value of a column. Without `on_columns` a query finds the values. Without
+        `index` or `values` these are the other columns.
 
         >>> import volley as vl
         >>> f = vl.frame({"k": [1, 1, 2], "m": ["a", "b", "a"], "v": [10, 20, 30]})
         >>> f.pivot("m", index="k", values="v", aggregate_function="sum").sort("k").fetchall()
         [(1, 10, 20), (2, 30, None)]
         """
+        keys = [] if index is None else self._exprs([index], {})
+        known = {on, *map(_output, keys)}
+        if values is None:
+            left = [it for it in self.columns if it not in known]
+            if index is None or len(left) != 1:
+                raise InvalidValue(f"pivot needs `values`, the name of one of the columns {left}")
+            (values,) = left
+        if index is None:
+            keys = [_expr.col(it) for it in self.columns if it not in (on, values)]
         found = on_columns
         if found is None:
             found = [it for (it,) in self.select(on).distinct().sort(on).fetchall()]
@@ -919,7 +945,7 @@ class Frame:
         for value in found:
             same = _expr.col(on).eq_missing(value)
             made[str(value)] = _expr.col(values)._call(function).filter(same)
-        return self.group_by(*_flat([index])).agg(**made)
+        return self.group_by(*keys).agg(**made) if keys else self.select(**made)
 
     def unpivot(
         self,

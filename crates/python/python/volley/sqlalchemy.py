@@ -9,7 +9,7 @@ from __future__ import annotations
 import decimal
 import re
 
-from sqlalchemy import exc, pool, types
+from sqlalchemy import Sequence, exc, pool, types
 from sqlalchemy.engine import default, reflection
 from sqlalchemy.sql import compiler
 
@@ -139,7 +139,7 @@ class VolleyCompiler(compiler.SQLCompiler):
         return f"SELECT {columns} WHERE 1 != 1"
 
     def visit_sequence(self, sequence: Any, **kw: Any) -> str:
-        return f"nextval('{self.preparer.format_sequence(sequence)}')"
+        return f"nextval({_text(self.preparer, sequence)})"
 
     def visit_next_value_func(self, next_value: Any, **kw: Any) -> str:
         return self.visit_sequence(next_value.sequence, **kw)
@@ -153,12 +153,12 @@ class VolleyExecutionContext(default.DefaultExecutionContext):
     """What runs around a statement."""
 
     def fire_sequence(self, seq: Any, type_: Any) -> Any:
-        name = self.identifier_preparer.format_sequence(seq)
-        return self._execute_scalar(f"SELECT nextval('{name}')", type_)
+        name = _text(self.identifier_preparer, seq)
+        return self._execute_scalar(f"SELECT nextval({name})", type_)
 
 
 class VolleyDDLCompiler(compiler.DDLCompiler):
-    """Definitions. A key that numbers itself has a sequence; foreign keys are left out."""
+    """Definitions. A key that numbers itself has a sequence."""
 
     def get_column_specification(self, column: Any, **kw: Any) -> str:
         words = [
@@ -168,7 +168,8 @@ class VolleyDDLCompiler(compiler.DDLCompiler):
         default = self.get_column_default_string(column)
         sequence = _sequence(column)
         if default is None and sequence is not None:
-            default = f"nextval('{self.preparer.quote(sequence)}')"
+            named = Sequence(sequence, schema=column.table.schema)
+            default = f"nextval({_text(self.preparer, named)})"
         if column.computed is not None:
             words.append(self.process(column.computed))
         elif default is not None:
@@ -179,25 +180,33 @@ class VolleyDDLCompiler(compiler.DDLCompiler):
 
     def visit_create_table(self, create: Any, **kw: Any) -> str:
         sequences = [it for it in map(_sequence, create.element.columns) if it is not None]
-        made = [f"CREATE SEQUENCE IF NOT EXISTS {self.preparer.quote(it)};\n" for it in sequences]
+        names = [self._in_schema(it, create.element) for it in sequences]
+        made = [f"CREATE SEQUENCE IF NOT EXISTS {it};\n" for it in names]
         return "".join(made) + super().visit_create_table(create, **kw)
 
     def visit_drop_table(self, drop: Any, **kw: Any) -> str:
         sequences = [it for it in map(_sequence, drop.element.columns) if it is not None]
-        dropped = [f";\nDROP SEQUENCE IF EXISTS {self.preparer.quote(it)}" for it in sequences]
+        names = [self._in_schema(it, drop.element) for it in sequences]
+        dropped = [f";\nDROP SEQUENCE IF EXISTS {it}" for it in names]
         return super().visit_drop_table(drop, **kw) + "".join(dropped)
 
-    def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> str | None:
-        return None
+    def _in_schema(self, sequence: str, table: Any) -> str:
+        """The sequence, in the schema of the table."""
+        return self.preparer.format_sequence(Sequence(sequence, schema=table.schema))
 
-    def visit_create_index(self, create: Any, **kw: Any) -> str:
-        if create.element.unique:
-            raise exc.CompileError("there are no unique indexes; use a UNIQUE constraint")
-        # The engine needs no indexes: a definition of one does nothing.
-        return "SELECT 1 WHERE FALSE"
+    def visit_drop_constraint(self, drop: Any, **kw: Any) -> str:
+        raise exc.CompileError(
+            "constraints cannot be dropped; DROP TABLE removes those of the table"
+        )
 
-    def visit_drop_index(self, drop: Any, **kw: Any) -> str:
-        return "SELECT 1 WHERE FALSE"
+
+def _text(preparer: Any, sequence: Any) -> str:
+    """The text that `nextval` takes for a sequence: names as they are, without quotes. A schema
+    that is translated later stays as the preparer writes it."""
+    full = preparer.format_sequence(sequence)
+    if '"' in full and "__[SCHEMA" not in full:
+        full = ".".join(it for it in (sequence.schema, sequence.name) if it)
+    return "'" + full.replace("'", "''") + "'"
 
 
 def _sequence(column: Any) -> str | None:
@@ -255,7 +264,7 @@ class VolleyDialect(default.DefaultDialect):
     supports_empty_insert = False
     supports_sequences = True
     sequences_optional = True
-    supports_comments = False
+    supports_comments = True
     supports_alter = True
     postfetch_lastrowid = False
     insert_returning = True
@@ -381,6 +390,7 @@ class VolleyDialect(default.DefaultDialect):
             raise exc.NoSuchTableError(view_name)
         return str(rows[0][0])
 
+    @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def has_table(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> bool:
@@ -393,6 +403,7 @@ class VolleyDialect(default.DefaultDialect):
         )
         return bool(rows)
 
+    @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def has_sequence(
         self, connection: Any, sequence_name: str, schema: str | None = None, **kw: Any
     ) -> bool:
@@ -428,9 +439,17 @@ class VolleyDialect(default.DefaultDialect):
         )
         if not rows:
             raise exc.NoSuchTableError(table_name)
+        comments = self._rows(
+            connection,
+            "SELECT column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL AND "
+            "database_name = current_database() AND schema_name = ? AND table_name = ?",
+            schema or "main", table_name,
+        )
+        comment_of = {name: comment for name, comment in comments}
         return [
             {
                 "name": name,
+                "comment": comment_of.get(name),
                 "type": _sqlalchemy_type(of),
                 "nullable": nullable == "YES",
                 "default": default,
@@ -457,30 +476,116 @@ class VolleyDialect(default.DefaultDialect):
     def get_foreign_keys(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
-        return self._none(connection, table_name, schema)
+        rows = self._constraints(
+            connection, table_name, schema, "FOREIGN KEY",
+            "constraint_name, constraint_column_names, referenced_table, "
+            "referenced_column_names, constraint_text",
+        )
+        return [
+            {
+                "name": name,
+                "constrained_columns": own,
+                "referred_schema": _referenced_schema(text) or schema,
+                "referred_table": referenced,
+                "referred_columns": others,
+                "options": {},
+            }
+            for name, own, referenced, others, text in rows
+        ]
 
     @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def get_indexes(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
-        return self._none(connection, table_name, schema)
+        self._check_table(connection, table_name, schema)
+        # Indexes of keys have no text.
+        rows = self._rows(
+            connection,
+            "SELECT index_name, is_unique, expressions FROM duckdb_indexes() WHERE sql IS NOT NULL "
+            "AND database_name = current_database() AND schema_name = ? AND table_name = ? "
+            "ORDER BY index_name",
+            schema or "main", table_name,
+        )
+        return [
+            {"name": name, "unique": unique, "dialect_options": {}, **_index_columns(expressions)}
+            for name, unique, expressions in rows
+        ]
 
     @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def get_unique_constraints(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
-        return self._none(connection, table_name, schema)
+        rows = self._constraints(
+            connection, table_name, schema, "UNIQUE", "constraint_name, constraint_column_names"
+        )
+        return [{"name": name, "column_names": columns} for name, columns in rows]
 
     @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
     def get_check_constraints(
         self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[Any]:
-        return self._none(connection, table_name, schema)
+        rows = self._constraints(
+            connection, table_name, schema, "CHECK", "constraint_name, expression"
+        )
+        return [{"name": name, "sqltext": text} for name, text in rows]
 
-    def _none(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
+    @reflection.cache  # type: ignore[untyped-decorator, unused-ignore]
+    def get_table_comment(
+        self, connection: Any, table_name: str, schema: str | None = None, **kw: Any
+    ) -> Any:
+        self._check_table(connection, table_name, schema)
+        rows = self._rows(
+            connection,
+            "SELECT comment FROM duckdb_tables() WHERE database_name = current_database() "
+            "AND schema_name = ? AND table_name = ?",
+            schema or "main", table_name,
+        )
+        return {"text": rows[0][0] if rows else None}
+
+    def _constraints(
+        self, connection: Any, table_name: str, schema: str | None, kind: str, what: str
+    ) -> list[Any]:
+        """Columns of the constraints of a table that are of a kind, by name."""
+        self._check_table(connection, table_name, schema)
+        return self._rows(
+            connection,
+            f"SELECT {what} FROM duckdb_constraints() WHERE constraint_type = ? "
+            "AND database_name = current_database() AND schema_name = ? AND table_name = ? "
+            "ORDER BY constraint_name, constraint_index",
+            kind, schema or "main", table_name,
+        )
+
+    def _check_table(self, connection: Any, table_name: str, schema: str | None) -> None:
         if not self.has_table(connection, table_name, schema):
             raise exc.NoSuchTableError(table_name)
-        return []
+
+
+#: A name as the engine writes it, with quotes where it needs them.
+_NAME = r'"(?:[^"]|"")*"|[^\s".,(]+'
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _referenced_schema(text: str) -> str | None:
+    """The schema that the text of a foreign key names."""
+    found = re.search(rf'\) REFERENCES ({_NAME})\.(?:{_NAME})\(', text)
+    return _unquoted(found[1]) if found else None
+
+
+def _index_columns(expressions: str) -> dict[str, Any]:
+    """The columns of an index, from a list such as `[a, "b c", '(a + 1)']`: quoted as a text is an
+    expression, which has no name."""
+    parts = re.findall(rf"'(?:[^']|'')*'|{_NAME}", expressions[1:-1])
+    names = [None if it.startswith("'") else _unquoted(it) for it in parts]
+    found: dict[str, Any] = {"column_names": names}
+    if None in names:
+        found["expressions"] = [
+            it[1:-1].replace("''", "'") if name is None else name
+            for it, name in zip(parts, names, strict=True)
+        ]
+    return found
 
 
 def _sqlalchemy_type(name: str) -> Any:
