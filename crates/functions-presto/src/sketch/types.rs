@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-//! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST, KHYPERLOGLOG.
-//! Stored as VARBINARY, in Presto's bytes.
-=======
 //! The types of sketches: TDIGEST(DOUBLE), QDIGEST(T), KLLSKETCH(T), SETDIGEST, KHYPERLOGLOG,
 //! SFMSKETCH. Stored as VARBINARY, in Presto's bytes.
->>>>>>> presto
 
 use super::{
     SetDigest, TDigest, aggregate::Sketch, key_hyper_log_log::KeyHyperLogLog, kll_bytes,
