@@ -520,8 +520,7 @@ REPLACING = [
 
 def check_writes(folder, form):
     """Writes and reads tables of files of this format."""
-    session = f"hive.hive_storage_format={form}"
-    ran = lambda sql, zone="UTC", setting=session: answer_of(sql, zone, setting)
+    ran = lambda sql, zone="UTC", setting=None: answer_of(in_format(sql, form), zone, setting)
     wrong = []
 
     def check(sql, found, expected):
@@ -532,7 +531,7 @@ def check_writes(folder, form):
     for sql, expected, *zone in WRITES:
         check(sql, ran(sql, *zone), ran(expected) if isinstance(expected, str) else expected)
     for behavior, sql, expected, rows in REPLACING:
-        setting = f"{session},hive.insert_existing_partitions_behavior={behavior}"
+        setting = f"hive.insert_existing_partitions_behavior={behavior}"
         check(f"{behavior}: {sql}", ran(sql, setting=setting), expected)
         check(behavior, ran("SELECT max(n), count(*) FROM parts WHERE r = 0 AND s IS NULL"), rows)
     found = ran("CREATE TABLE bad AS SELECT 1 / (l_linenumber - l_linenumber) AS x "
@@ -545,6 +544,15 @@ def check_writes(folder, form):
         check(f"DROP TABLE {table}", ran(f"DROP TABLE {table}"), [[True]])
     print(f"hive   wrote tables of {form}: {len(wrong)} wrong", flush=True)
     return wrong
+
+
+def in_format(sql, form):
+    """The statement, with the format if it creates a table without one."""
+    if not sql.startswith("CREATE TABLE") or "format" in sql:
+        return sql
+    if " WITH (" in sql:
+        return sql.replace(" WITH (", f" WITH (format = '{form}', ", 1)
+    return sql.replace(" AS ", f" WITH (format = '{form}') AS ", 1)
 
 
 def answer_of(sql, zone, session):

@@ -2,6 +2,7 @@
 
 use super::{
     Translator,
+    expression::ExpressionScope,
     relation::{Relation, unnamed},
     sharing::scan_name,
 };
@@ -14,7 +15,10 @@ use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_expression::{Expr, ExprKind};
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableScanNode, UnionNode, ValuesNode};
-use volley_types::{Schema, Type, Value};
+use volley_types::{Interval, Schema, Type, Value, Zone};
+
+/// Nanoseconds in a microsecond.
+const NANOS_PER_MICRO: i64 = 1000;
 
 /// Whether timestamps are read from a table, or written to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +88,7 @@ impl Translator<'_> {
             let data_type = types.get(*position).unwrap_or(&Type::Unknown);
             if let Some(zone) = self.time.zone_of_stored(data_type)? {
                 is_moved = true;
-                let [from, to] = match direction {
-                    StoredTime::Read => ["UTC", zone],
-                    StoredTime::Written => [zone, "UTC"],
-                };
-                let named = |it: &str| Expr::constant(Value::text(it), Type::Varchar);
-                let instant = scope.function("timezone", vec![named(from), expr])?;
-                expr = scope.function("timezone", vec![named(to), instant])?;
+                expr = timestamp_moved(&scope, expr, zone, direction)?;
             }
             exprs.push((name.clone(), expr));
         }
@@ -136,6 +134,33 @@ impl Translator<'_> {
         };
         Ok(Relation { node, columns: names.into_iter().zip(0..).collect() })
     }
+}
+
+/// A timestamp as clocks of the zone show it, or as an instant.
+fn timestamp_moved(
+    scope: &ExpressionScope<'_>,
+    timestamp: Expr,
+    zone: &Zone,
+    direction: StoredTime,
+) -> Result<Expr> {
+    if Zone::find(zone.name()).is_none() {
+        // An offset.
+        let ahead = zone.clock().local_of(0).saturating_mul(NANOS_PER_MICRO);
+        let nanoseconds = match direction {
+            StoredTime::Read => ahead,
+            StoredTime::Written => -ahead,
+        };
+        let offset = Interval { nanoseconds, ..Interval::default() };
+        let offset = Expr::constant(Value::Interval(offset), Type::Interval);
+        return scope.function("plus", vec![timestamp, offset]);
+    }
+    let [from, to] = match direction {
+        StoredTime::Read => ["UTC", zone.name()],
+        StoredTime::Written => [zone.name(), "UTC"],
+    };
+    let named = |it: &str| Expr::constant(Value::text(it), Type::Varchar);
+    let instant = scope.function("timezone", vec![named(from), timestamp])?;
+    scope.function("timezone", vec![named(to), instant])
 }
 
 /// The value of a constant.

@@ -498,4 +498,8 @@ fn timestamps_of_tables_follow_the_zone_of_the_session() {
     let berlin = in_zone("Europe/Berlin");
     assert!(berlin.contains("timezone") && berlin.contains("Europe/Berlin"), "{berlin}");
     assert!(!berlin.contains("is_null"), "{berlin}");
+    let zone = volley_types::ZoneId::find("+05:30").unwrap().zone();
+    let offset = translate_in(&fragment(scan, &layout), &SessionTime::in_zone(&zone));
+    let offset = offset.unwrap().plan.to_string();
+    assert!(offset.contains("Project") && !offset.contains("timezone"), "{offset}");
 }
