@@ -7,8 +7,8 @@
 //! runs           the newest changes of each segment
 //! ```
 //!
-//! The log is not read: nothing says at which group it goes on. What transactions wrote that did not
-//! commit, or what was removed since, may be among the rows: then its file was not removed yet.
+//! The log is not read: nothing says at which group it goes on. What transactions wrote that did
+//! not commit, or what was removed since, may be among the rows: its file was not removed yet.
 
 use crate::{
     ChunkFiles, Ids, Name, Segment, SegmentVersion, Storage, StorageOptions, Store, StoredBlock,

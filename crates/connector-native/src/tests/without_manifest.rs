@@ -77,7 +77,7 @@ fn contents(native: &NativeDatabase, name: &str) -> Vec<String> {
     sorted(rows(&table(native, id_of(native, name))).unwrap())
 }
 
-/// Tables in all states that a checkpoint leaves; `count` rows of the large one are segments at once.
+/// Tables in all states that a checkpoint leaves, the large one of `count` rows.
 fn make(folder: &Path, count: i64) -> BTreeMap<&'static str, Vec<String>> {
     let native = open(folder);
     let small = named(&native, "small");
