@@ -15,7 +15,7 @@ use volley_memory::check_cancelled;
 use volley_pdt::{Pdt, RowId, RowName};
 use volley_storage::{
     Changes, SEGMENT_ROWS_MAX, Segment, SegmentVersion, SegmentView, SegmentWriter, Storage,
-    TableChange, TableView,
+    TableChange, TableDescription, TableView,
 };
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Vector};
@@ -72,6 +72,8 @@ fn apply_parts(
     let before = changes.view(table)?;
     let entry = entry.ok_or_else(|| Error::internal("a table without a name"))?;
     let (columns, definition) = (&entry.columns, &entry.definition);
+    let catalog = Arc::clone(&changes.catalog);
+    let described = || TableDescription::of(&catalog, table);
     let change = changes.table_mut(table)?;
     let updated = update(change, &before, &rows)?;
     let deleted = unpack_all(&rows.deleted)?;
@@ -119,10 +121,10 @@ fn apply_parts(
     };
     delete(change, &deleted)?;
     match rows.skipping_keys.is_empty() {
-        true => insert_parts(change, added, storage)?,
+        true => insert_parts(change, added, &described, storage)?,
         false => {
             let left = written.get(changed_batches..).unwrap_or_default();
-            insert(change, left.to_vec(), storage)?;
+            insert(change, left.to_vec(), &described, storage)?;
         }
     }
     let changed = Changed { written, changed_batches, removed };
@@ -197,6 +199,7 @@ fn delete(change: &mut TableChange, ids: &[RowId]) -> Result<()> {
 fn insert_parts(
     change: &mut TableChange,
     parts: Vec<WrittenPart>,
+    describe: Describe<'_>,
     storage: &Storage,
 ) -> Result<()> {
     let mut rows = Vec::new();
@@ -204,26 +207,33 @@ fn insert_parts(
         match part {
             WrittenPart::Rows(batch) => rows.push(batch),
             WrittenPart::Segment(segment) => {
-                insert(change, std::mem::take(&mut rows), storage)?;
+                insert(change, std::mem::take(&mut rows), describe, storage)?;
                 let types = Arc::clone(&change.table.types);
                 let segment = SegmentVersion::unchanged(segment, &types, storage.budget())?;
                 change.added.push(Arc::new(segment));
             }
         }
     }
-    insert(change, rows, storage)
+    insert(change, rows, describe, storage)
 }
+
+/// Describes the table whose rows are written; asked for if there are many.
+pub(crate) type Describe<'d> = &'d dyn Fn() -> Option<TableDescription>;
 
 /// Adds rows behind the last ones. Many rows become segments at once.
 pub(crate) fn insert(
     change: &mut TableChange,
     batches: Vec<Batch>,
+    describe: Describe<'_>,
     storage: &Storage,
 ) -> Result<()> {
     let rows: usize = batches.iter().map(Batch::rows).sum();
     let (table, types) = (change.table.id, Arc::clone(&change.table.types));
     if rows >= storage.bulk_rows() {
         let mut writer = SegmentWriter::new(storage.files(), table, &types, storage.pool());
+        if let Some(description) = describe() {
+            writer.describe(&description)?;
+        }
         for batch in &batches {
             writer.write(batch)?;
         }

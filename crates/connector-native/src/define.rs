@@ -12,7 +12,8 @@ use volley_connector::{
 use volley_error::{Error, Result};
 use volley_pdt::RowId;
 use volley_storage::{
-    Changes, ConflictScope, Numbers, Storage, TableChange, TableVersion, TableView,
+    Changes, ConflictScope, Numbers, Storage, TableChange, TableDescription, TableVersion,
+    TableView,
 };
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Parts, Pick, Vector};
@@ -228,7 +229,11 @@ impl<'a> Altered<'a> {
         }
         let table = empty_table(id, &self.columns, storage)?;
         let mut replacing = TableChange::replacing(table);
-        change::insert(&mut replacing, rows, storage)?;
+        let schema = changes.catalog.table(id).map(|it| it.0.name.clone()).unwrap_or_default();
+        let (columns, definition) = (self.columns.clone(), Arc::new(self.definition.clone()));
+        let described = TableEntry { columns, definition, ..self.entry.clone() };
+        let describe = || Some(TableDescription::new(&schema, &described));
+        change::insert(&mut replacing, rows, &describe, storage)?;
         if let Some(before) = changes.tables.get(&id) {
             replacing.references = before.references.clone();
             replacing.has_old_rows = before.has_old_rows;

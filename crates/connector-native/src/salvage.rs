@@ -74,7 +74,12 @@ pub fn salvage(from: &Path, to: &Path, options: &NativeOptions) -> Result<Salvag
         let error = Error::invalid_query("there is a database already").at("folder", to.display());
         return Err(error.hint("name a new folder"));
     }
-    let (storage, lost) = open_damaged(from, options)?;
+    let (storage, lost) = match open_damaged(from, options) {
+        Err(error) if error.kind() == ErrorKind::Corruption => {
+            open_without_manifest(from, options, error)?
+        }
+        opened => opened?,
+    };
     let mut report = SalvageReport { tables: Vec::new(), lost };
     let version = storage.snapshot();
     let new = NativeDatabase::open_with(to, options.clone())?;
@@ -97,14 +102,35 @@ pub fn salvage(from: &Path, to: &Path, options: &NativeOptions) -> Result<Salvag
 
 fn open_damaged(folder: &Path, options: &NativeOptions) -> Result<(Arc<Storage>, Vec<Error>)> {
     let store = LocalStore::open_read_only(folder)?;
-    let storage_options = StorageOptions {
+    Storage::open_damaged(Arc::new(store), storage_options(options))
+}
+
+/// Opens a database of which no manifest can be read, as `error` says.
+fn open_without_manifest(
+    folder: &Path,
+    options: &NativeOptions,
+    error: Error,
+) -> Result<(Arc<Storage>, Vec<Error>)> {
+    let store = LocalStore::open_read_only(folder)?;
+    let opened = Storage::open_without_manifest(Arc::new(store), storage_options(options));
+    let (storage, findings) = match opened {
+        Err(failed) if failed.kind() == ErrorKind::Corruption => return Err(error),
+        opened => opened?,
+    };
+    let left_out = "rows are saved without keys, indexes, views, sequences and macros, and without \
+                    the commits since the last checkpoint; some may have been removed before";
+    let all = [error, Error::corruption(left_out)].into_iter().chain(findings);
+    Ok((storage, all.collect()))
+}
+
+fn storage_options(options: &NativeOptions) -> StorageOptions {
+    StorageOptions {
         pool: options.pool.child("damaged database"),
         delta_bytes: usize::MAX,
         types: Arc::clone(&options.types),
         salt: 0,
         bulk_rows: options.bulk_rows,
-    };
-    Storage::open_damaged(Arc::new(store), storage_options)
+    }
 }
 
 /// Makes all objects. Sequences go on where they were.

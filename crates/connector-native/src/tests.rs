@@ -1,6 +1,7 @@
 mod filters;
 mod golden;
 mod keys;
+mod without_manifest;
 
 use super::*;
 use std::{
@@ -75,6 +76,26 @@ pub(crate) fn insert(native: &NativeDatabase, id: TableId, batches: Vec<Batch>) 
     let mut transaction = begin(native);
     transaction.change(id, RowChanges { inserted: batches, ..RowChanges::default() }).unwrap();
     transaction.commit().unwrap();
+}
+
+#[test]
+fn a_sample_says_how_many_values_are_distinct() {
+    let folder = tempdir().unwrap();
+    let native = open(folder.path());
+    let id = table_of(&native, &[Type::BigInt, Type::Integer, Type::BigInt]);
+    let rows = 70_000;
+    // Four rows of each key, with gaps between keys; few values; as many as rows.
+    let column = |of: fn(i64) -> i64| (0..rows).map(of).collect::<Vec<i64>>();
+    let few: Vec<i32> = (0..rows).map(|it| (it % 10) as i32).collect();
+    let vectors = vec![
+        Vector::native::<i64>(Type::BigInt, column(|it| it / 4 * 1000), None),
+        Vector::native::<i32>(Type::Integer, few, None),
+        Vector::native::<i64>(Type::BigInt, column(|it| it), None),
+    ];
+    insert(&native, id, vec![Batch::new(vectors, rows as usize)]);
+    let statistics = table(&native, id).statistics().unwrap();
+    let distinct: Vec<Option<u64>> = statistics.columns.iter().map(|it| it.distinct).collect();
+    assert_eq!(distinct, [Some(17_500), None, Some(70_000)]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use volley_connector::{
 };
 use volley_error::{Error, Result};
 use volley_memory::Pool;
-use volley_storage::{Changes, OpenTransaction, Storage};
+use volley_storage::{Changes, OpenTransaction, Storage, TableDescription};
 
 /// A transaction. Changes are shared with its snapshots and marks, and copied where they change.
 #[derive(Debug)]
@@ -76,7 +76,9 @@ impl Transaction for NativeTransaction {
     ) -> Result<Arc<dyn TableWriter>> {
         let columns = self.changes.catalog.table(table).map(|it| &it.1.columns);
         let columns = columns.ok_or_else(|| Error::invalid_query("no such table"))?;
-        let inserts = Arc::new(NativeWriter::new(table, columns, self.storage(), pool));
+        let description = TableDescription::of(&self.changes.catalog, table);
+        let to = (&**self.storage(), pool);
+        let inserts = Arc::new(NativeWriter::new(table, columns, description, to));
         Ok(Arc::new(ChangeCollector::new(kind.clone(), columns, inserts, pool)))
     }
 

@@ -18,7 +18,7 @@ use std::{
 use volley_connector::{BatchIndex, BatchMerger, OrderedParts, RowSink, TableId, TableWriter};
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
-use volley_storage::{ChunkFiles, Segment, SegmentWriter, Storage};
+use volley_storage::{ChunkFiles, Segment, SegmentWriter, Storage, TableDescription};
 use volley_types::{Schema, Type};
 use volley_vector::{Batch, Loader, Vector};
 
@@ -48,6 +48,8 @@ struct WriterShared {
     columns: Schema,
     types: Arc<[Type]>,
     files: Arc<ChunkFiles>,
+    /// The table, as the files that are written describe it.
+    description: Option<TableDescription>,
     pool: Pool,
     /// With as many rows, a sink begins a segment.
     bulk_rows: usize,
@@ -61,14 +63,15 @@ impl NativeWriter {
     pub(crate) fn new(
         table: TableId,
         columns: &Schema,
-        storage: &Storage,
-        pool: &Pool,
+        description: Option<TableDescription>,
+        (storage, pool): (&Storage, &Pool),
     ) -> NativeWriter {
         let shared = WriterShared {
             table,
             columns: columns.clone(),
             types: columns.types().cloned().collect(),
             files: Arc::clone(storage.files()),
+            description,
             pool: pool.clone(),
             bulk_rows: storage.bulk_rows(),
             written: Mutex::default(),
@@ -170,6 +173,9 @@ impl RowSink for NativeSink {
         }
         let mut segments =
             SegmentWriter::new(&shared.files, shared.table, &shared.types, &shared.pool);
+        if let Some(description) = &shared.description {
+            segments.describe(description)?;
+        }
         segments.write(&merged)?;
         self.segments = Some(segments);
         Ok(())

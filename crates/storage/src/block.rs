@@ -4,7 +4,7 @@
 //!  0  "VBLK"
 //!  4  u8   major version: 1
 //!  5  u8   minor version: 0
-//!  6  u8   kind: 1 column, 2 zones, 3 run
+//!  6  u8   kind: 1 column, 2 zones, 3 run, 4 description of a table
 //!  7  u8   cipher: 0 none
 //!  8  u32  bytes of the payload
 //! 12  u32  0
@@ -33,7 +33,7 @@ pub(crate) const HEADER_BYTES: usize = 64;
 /// The largest payload.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 31;
 
-const MAGIC: [u8; 4] = *b"VBLK";
+pub(crate) const MAGIC: [u8; 4] = *b"VBLK";
 const VERSION_MAJOR: u8 = 1;
 const VERSION_MINOR: u8 = 0;
 
@@ -46,6 +46,7 @@ pub(crate) enum BlockKind {
     Column = 1,
     Zones = 2,
     Run = 3,
+    Table = 4,
 }
 
 /// Which block it is.
@@ -146,6 +147,26 @@ pub(crate) fn damaged(identity: &BlockIdentity, address: &BlockAddress, what: &s
         column => error.at("column", column),
     };
     error.hint(crate::RESTORE)
+}
+
+/// The block whose header these bytes are, by its fields alone: the payload may be damaged.
+pub(crate) fn parse(header: &[u8; HEADER_BYTES]) -> Option<(BlockIdentity, BlockAddress)> {
+    let [b'V', b'B', b'L', b'K', VERSION_MAJOR, _, kind, 0, ..] = *header else { return None };
+    let bytes = |at: usize| header.get(at..at + 4)?.try_into().ok();
+    let u32_at = |at: usize| bytes(at).map(u32::from_le_bytes);
+    let u64_at = |at: usize| Some(u64::from(u32_at(at)?) | u64::from(u32_at(at + 4)?) << 32);
+    let kinds = [BlockKind::Column, BlockKind::Zones, BlockKind::Run, BlockKind::Table];
+    let identity = BlockIdentity {
+        kind: kinds.into_iter().find(|it| *it as u8 == kind)?,
+        table: u64_at(16)?,
+        column: u32_at(24)?,
+        segment: u32_at(28)?,
+        number: u32_at(32)?,
+        first_row: u32_at(36)?,
+        rows: u32_at(40)?,
+    };
+    let address = BlockAddress { file: u32_at(44)?, offset: u64_at(48)?, bytes: u32_at(8)? };
+    (u32_at(12)? == 0).then_some((identity, address))
 }
 
 fn checksum(fields: &[u8], payload: &[u8], salt: u64) -> u64 {

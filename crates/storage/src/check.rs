@@ -32,7 +32,7 @@ impl Storage {
     pub fn check(&self) -> Result<CheckReport> {
         let version = self.snapshot();
         let mut report = CheckReport::default();
-        let mut segments = BTreeSet::new();
+        let (mut segments, mut files) = (BTreeSet::new(), BTreeSet::new());
         for table in version.tables.values() {
             for segment in &table.segments {
                 let id = segment.segment.id();
@@ -47,9 +47,15 @@ impl Storage {
                         report.add(segment.segment.block_bytes(column, block));
                     }
                 }
+                files.extend(segment.segment.stored_blocks().map(|it| it.file.number()));
+                files.extend(segment.run.iter().map(|it| it.file.number()));
                 report.note(&self.check_changes(segment, &table.types));
                 report.add(segment.run.as_ref().map_or(0, |it| it.stored_bytes()));
             }
+        }
+        for file in files {
+            check_cancelled()?;
+            report.note(&self.files.check_file(file));
         }
         Ok(report)
     }

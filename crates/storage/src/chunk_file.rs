@@ -4,8 +4,10 @@
 //! no version in memory and no manifest needs it. Bytes that no version refers to are dead.
 
 use crate::{
-    AppendFile, Ids, Name, Store,
-    block::{self, BlockAddress, BlockIdentity, HEADER_BYTES, PAYLOAD_BYTES_MAX},
+    AppendFile, Ids, Name, Store, TableDescription,
+    block::{
+        self, BlockAddress, BlockIdentity, BlockKind, HEADER_BYTES, NO_COLUMN, PAYLOAD_BYTES_MAX,
+    },
     block_cache::BlockCache,
     points::PointCache,
     store::open_existing,
@@ -16,7 +18,7 @@ use std::{
 };
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
-use volley_memory::Pool;
+use volley_memory::{Pool, check_cancelled};
 use volley_vector::Buffer;
 
 /// The folder of chunk files.
@@ -24,6 +26,9 @@ const FOLDER: &str = "data";
 
 /// A file that is longer gets no more blocks.
 const FILE_BYTES_MAX: u64 = 512 << 20;
+
+/// Bytes in which the next header is looked for at once.
+const SEARCH_BYTES: u64 = 1 << 20;
 
 /// The chunk files of a database.
 #[derive(Debug)]
@@ -173,6 +178,26 @@ impl ChunkFiles {
         Ok(sizes.collect())
     }
 
+    /// Looks at the headers of all blocks of a file, and reads the descriptions of tables.
+    ///
+    /// # Errors
+    ///
+    /// I/O; corruption: a header or a description is damaged.
+    pub(crate) fn check_file(&self, number: u32) -> Result<()> {
+        let file = self.file(number).open()?;
+        let scan = scan(&*file, number)?;
+        if let Some(offset) = scan.gaps.first() {
+            let error = Error::corruption("damaged block: its header is none").at("offset", offset);
+            return Err(error.at("file", file.path()).hint(crate::RESTORE));
+        }
+        for (identity, address) in scan.blocks {
+            if identity.kind == BlockKind::Table {
+                StoredBlock { file: self.file(number), address }.read(&identity)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The largest number of a file that exists.
     ///
     /// # Errors
@@ -194,6 +219,21 @@ impl ChunkFile {
     /// What reads of single rows keep.
     pub(crate) fn points(&self) -> &PointCache {
         &self.points
+    }
+
+    /// The description of a table at the start of the file, as bytes; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption.
+    pub(crate) fn first_description(self: &Arc<Self>) -> Result<Option<Buffer>> {
+        let file = self.open()?;
+        match header_at(&*file, self.number, 0)? {
+            Some((identity, address)) if identity.kind == BlockKind::Table => {
+                StoredBlock { file: Arc::clone(self), address }.read(&identity).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn open(&self) -> Result<Arc<dyn RandomAccessFile>> {
@@ -244,8 +284,87 @@ impl StoredBlock {
     }
 }
 
-fn file_name(number: u32) -> Result<Name> {
+pub(crate) fn file_name(number: u32) -> Result<Name> {
     Name::new(format!("{FOLDER}/{number:08x}"))
+}
+
+/// What the headers of a file say.
+#[derive(Debug, Default)]
+pub(crate) struct FileScan {
+    /// In the order of the file.
+    pub(crate) blocks: Vec<(BlockIdentity, BlockAddress)>,
+    /// Where a header should be and is none.
+    pub(crate) gaps: Vec<u64>,
+}
+
+/// Looks at the headers of file `number`, one after the other. Behind one that is damaged, or that
+/// no header follows, it looks for the next.
+///
+/// # Errors
+///
+/// I/O, cancelled.
+pub(crate) fn scan(file: &dyn RandomAccessFile, number: u32) -> Result<FileScan> {
+    let mut scan = FileScan::default();
+    let mut offset = 0;
+    while offset < file.size_bytes() {
+        check_cancelled()?;
+        let found = header_at(file, number, offset)?;
+        let end = found.as_ref().map_or(offset, |it| end_of(&it.1));
+        scan.blocks.extend(found);
+        let is_followed = end == file.size_bytes() || header_at(file, number, end)?.is_some();
+        if found.is_some() && is_followed {
+            offset = end;
+            continue;
+        }
+        // The header is none, or what it says of its length is wrong.
+        scan.gaps.push(end);
+        match next_header(file, number, offset + 1)? {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    Ok(scan)
+}
+
+fn end_of(address: &BlockAddress) -> u64 {
+    address.offset.saturating_add(HEADER_BYTES as u64 + u64::from(address.bytes))
+}
+
+/// The header at `offset`, if there is one that belongs there.
+fn header_at(
+    file: &dyn RandomAccessFile,
+    number: u32,
+    offset: u64,
+) -> Result<Option<(BlockIdentity, BlockAddress)>> {
+    if file.size_bytes().saturating_sub(offset) < HEADER_BYTES as u64 {
+        return Ok(None);
+    }
+    let mut header = [0; HEADER_BYTES];
+    file.read_into(offset, &mut header)?;
+    Ok(block::parse(&header).filter(|(_, address)| {
+        let is_here = address.file == number && address.offset == offset;
+        is_here && end_of(address) <= file.size_bytes()
+    }))
+}
+
+/// Where the next header is, from `offset` on.
+fn next_header(file: &dyn RandomAccessFile, number: u32, offset: u64) -> Result<Option<u64>> {
+    let mut start = offset;
+    while start.saturating_add(HEADER_BYTES as u64) <= file.size_bytes() {
+        check_cancelled()?;
+        let bytes = SEARCH_BYTES.min(file.size_bytes() - start);
+        let mut window = vec![0; bytes as usize];
+        file.read_into(start, &mut window)?;
+        let starts = window.windows(block::MAGIC.len()).zip(start..);
+        for (_, at) in starts.filter(|it| it.0 == block::MAGIC) {
+            if header_at(file, number, at)?.is_some() {
+                return Ok(Some(at));
+            }
+        }
+        // A magic may begin in the last bytes.
+        start += (bytes - block::MAGIC.len() as u64 + 1).max(1);
+    }
+    Ok(None)
 }
 
 /// Appends blocks to new files. Nothing is written before the first block.
@@ -254,18 +373,34 @@ pub struct ChunkWriter {
     files: Arc<ChunkFiles>,
     open: Option<OpenChunk>,
     has_files: bool,
+    /// What comes before the first block of a table in each file.
+    descriptions: BTreeMap<u64, Vec<u8>>,
 }
 
 #[derive(Debug)]
 struct OpenChunk {
     file: Arc<ChunkFile>,
     to: Box<dyn AppendFile>,
+    /// Tables whose descriptions are in the file.
+    described: BTreeSet<u64>,
 }
 
 impl ChunkWriter {
     /// A writer of new files.
     pub fn new(files: &Arc<ChunkFiles>) -> ChunkWriter {
-        ChunkWriter { files: Arc::clone(files), open: None, has_files: false }
+        let files = Arc::clone(files);
+        ChunkWriter { files, open: None, has_files: false, descriptions: BTreeMap::new() }
+    }
+
+    /// Describes a table in each file with blocks of it.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: opaque types.
+    pub(crate) fn describe(&mut self, description: &TableDescription) -> Result<()> {
+        let bytes = description.to_bytes(self.files.salt)?;
+        self.descriptions.insert(description.table().id.0, bytes);
+        Ok(())
     }
 
     /// The files that blocks are appended to.
@@ -299,17 +434,15 @@ impl ChunkWriter {
                 let file = self.files.file(number);
                 let to = self.files.store.create(&file_name(number)?)?;
                 self.has_files = true;
-                self.open.insert(OpenChunk { file, to })
+                self.open.insert(OpenChunk { file, to, described: BTreeSet::new() })
             }
         };
-        let address = BlockAddress {
-            file: open.file.number,
-            offset: open.to.len(),
-            bytes: payload.len() as u32,
-        };
-        open.to.append_all(&block::header(identity, &address, payload, salt))?;
-        open.to.append_all(payload)?;
-        Ok(StoredBlock { file: Arc::clone(&open.file), address })
+        if let Some(description) = self.descriptions.get(&identity.table)
+            && open.described.insert(identity.table)
+        {
+            open.append(&description_identity(identity.table), description, salt)?;
+        }
+        open.append(identity, payload, salt)
     }
 
     fn close(&mut self) -> Result<()> {
@@ -324,5 +457,33 @@ impl ChunkWriter {
     pub(crate) fn finish(mut self) -> Result<()> {
         self.close()?;
         if self.has_files { self.files.store.sync_names(&Name::new(FOLDER)?) } else { Ok(()) }
+    }
+}
+
+/// The identity of the block with the description of a table.
+fn description_identity(table: u64) -> BlockIdentity {
+    BlockIdentity {
+        kind: BlockKind::Table,
+        table,
+        column: NO_COLUMN,
+        segment: 0,
+        number: 0,
+        first_row: 0,
+        rows: 0,
+    }
+}
+
+impl OpenChunk {
+    fn append(
+        &mut self,
+        identity: &BlockIdentity,
+        payload: &[u8],
+        salt: u64,
+    ) -> Result<StoredBlock> {
+        let (file, offset) = (self.file.number, self.to.len());
+        let address = BlockAddress { file, offset, bytes: payload.len() as u32 };
+        self.to.append_all(&block::header(identity, &address, payload, salt))?;
+        self.to.append_all(payload)?;
+        Ok(StoredBlock { file: Arc::clone(&self.file), address })
     }
 }

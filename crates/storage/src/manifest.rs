@@ -347,7 +347,12 @@ impl ManifestReader<'_> {
         Ok(TableVersion { id, shape, types, segments, changed: stamp })
     }
 
-    fn open_segment(
+    /// A segment with the changes in a block.
+    ///
+    /// # Errors
+    ///
+    /// I/O, corruption, out of memory.
+    pub(crate) fn open_segment(
         &self,
         segment: Arc<Segment>,
         types: &Arc<[Type]>,

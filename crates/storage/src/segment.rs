@@ -23,6 +23,7 @@ use crate::{
     ChunkFiles, StoredBlock,
     block::{BlockAddress, BlockIdentity, BlockKind, NO_COLUMN},
     bounds::{read_bounds, write_bounds},
+    chunk_file::ChunkFile,
     points::PointCache,
 };
 use std::{
@@ -116,6 +117,11 @@ impl Segment {
     /// What reads of single rows keep; `None` without blocks.
     pub(crate) fn point_cache(&self) -> Option<&PointCache> {
         self.stored_blocks().next().map(|it| it.file.points())
+    }
+
+    /// The file that was written for it: that of its zones. `None` without rows.
+    pub(crate) fn own_file(&self) -> Option<&Arc<ChunkFile>> {
+        self.zones_block.as_ref().map(|it| &it.file)
     }
 
     /// Bytes of a block of a column.

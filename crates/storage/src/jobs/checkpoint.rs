@@ -5,7 +5,7 @@
 //! transaction is open.
 
 use crate::{
-    ChunkWriter, Name, SegmentVersion, Storage, StoredBlock, Version,
+    ChunkWriter, Name, SegmentVersion, Storage, StoredBlock, TableDescription, Version,
     canary::{self, Mistake},
     log,
     manifest::{self, ManifestHeader, SavedSegment},
@@ -93,6 +93,11 @@ impl Storage {
         let mut saved = BTreeMap::new();
         for table in version.tables.values() {
             let mut of_table = Vec::with_capacity(table.segments.len());
+            if table.segments.iter().any(|it| !it.is_clean() && it.run.is_none())
+                && let Some(described) = TableDescription::of(&version.catalog, table.id)
+            {
+                chunks.describe(&described)?;
+            }
             for segment in &table.segments {
                 let run = match &segment.run {
                     _ if segment.is_clean() => None,

@@ -7,8 +7,8 @@
 //! they are translated when they commit.
 
 use crate::{
-    BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentVersion, SegmentWriter, Storage, TableView,
-    Version,
+    BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentVersion, SegmentWriter, Storage,
+    TableDescription, TableView, Version,
     canary::{self, Mistake},
     commit::{Core, Replaced},
     record::Record,
@@ -99,10 +99,15 @@ impl Storage {
                 let data_type = types.get(column).ok_or_else(crate::table_view::no_row)?;
                 segment.read(column, data_type, sids, None)
             };
-            let next = one.segment.with_new_columns(&columns, &types, &self.files, &read)?;
+            let files = (&self.files, TableDescription::of(&self.snapshot().catalog, table));
+            let next = one.segment.with_new_columns(&columns, &types, files, &read)?;
             return Ok(vec![Arc::new(next)]);
         }
         let mut writer = SegmentWriter::new(&self.files, table, &types, &self.pool);
+        if let Some(description) = TableDescription::of(&self.snapshot().catalog, table) {
+            let segments: Vec<&Segment> = old.iter().map(|it| &*it.segment).collect();
+            writer.describe(&description.replacing(&segments))?;
+        }
         for old in old {
             let view = TableView::of_segment(table, &types, old);
             for segment in &view.segments {

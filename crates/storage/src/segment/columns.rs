@@ -11,7 +11,7 @@ use super::{
     write::{OpenSegment, zone_bounds},
 };
 use crate::{
-    ChunkFiles, ChunkWriter,
+    ChunkFiles, ChunkWriter, StoredBlock, TableDescription,
     block::{BlockIdentity, BlockKind},
 };
 use std::{
@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use volley_codec::{Options, encode};
-use volley_connector::Bounds;
+use volley_connector::{Bounds, TableId};
 use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_pdt::bytes::{Input, Output};
@@ -40,7 +40,7 @@ impl Segment {
         &self,
         columns: &[usize],
         types: &[Type],
-        files: &Arc<ChunkFiles>,
+        (files, description): (&Arc<ChunkFiles>, Option<TableDescription>),
         read: ReadRows<'_>,
     ) -> Result<Segment> {
         let mut zones = (*self.zones(types)?).clone();
@@ -52,7 +52,15 @@ impl Segment {
             zones_block: None,
             zones: OnceLock::new(),
         };
+        for index in columns {
+            if let Some(column) = next.columns.get_mut(*index) {
+                column.written_for = next.id;
+            }
+        }
         let mut chunks = ChunkWriter::new(files);
+        if let Some(description) = description {
+            chunks.describe(&description.replacing(&[self]).with_origins_of(&next))?;
+        }
         for index in columns {
             let (column, of_column) = next.write_column(*index, &mut chunks, read)?;
             let places = next.columns.get_mut(*index).zip(zones.get_mut(*index));
@@ -98,13 +106,34 @@ impl Segment {
 
     /// Writes which columns have blocks of other segments. [`Segment::write`] does not.
     pub(crate) fn write_origins(&self, output: &mut Output) {
-        let columns = self.columns.iter().zip(0u64..);
-        let others: Vec<_> = columns.filter(|it| it.0.written_for != self.id).collect();
-        output.count(others.len());
-        for (column, index) in others {
-            output.number(index);
-            output.number(column.written_for.into());
+        output.count(self.origins().count());
+        for (column, segment) in self.origins() {
+            output.number(column.into());
+            output.number(segment.into());
         }
+    }
+
+    /// The columns with blocks of other segments, and these.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (u32, u32)> {
+        let columns = self.columns.iter().zip(0u32..);
+        let others = columns.filter(|it| it.0.written_for != self.id);
+        others.map(|(column, index)| (index, column.written_for))
+    }
+
+    /// A segment of blocks that were found without its descriptor: nothing is known of its values.
+    /// `columns` has the segment that each column's blocks were written for, and the blocks.
+    pub(crate) fn found(
+        table: TableId,
+        id: u32,
+        rows: u32,
+        columns: Vec<(u32, Vec<StoredBlock>)>,
+    ) -> Segment {
+        let column = |(written_for, blocks)| {
+            let bounds = Bounds::default();
+            SegmentColumn { blocks, bounds, written_for }
+        };
+        let columns = columns.into_iter().map(column).collect();
+        Segment { table, id, rows, columns, zones_block: None, zones: OnceLock::new() }
     }
 
     /// Reads what [`Segment::write_origins`] wrote.

@@ -2,7 +2,7 @@
 
 use super::{BLOCK_ROWS, SEGMENT_ROWS_MAX, Segment, SegmentColumn, ZONE_ROWS};
 use crate::{
-    ChunkFiles, ChunkWriter, StoredBlock,
+    ChunkFiles, ChunkWriter, StoredBlock, TableDescription,
     block::{BlockKind, NO_COLUMN},
     bounds::{bounds_of, union, write_bounds},
 };
@@ -58,6 +58,15 @@ impl SegmentWriter {
             open: None,
             written: Vec::new(),
         }
+    }
+
+    /// Describes the table in the files that are written, for a salvage without a manifest.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: opaque types.
+    pub fn describe(&mut self, description: &TableDescription) -> Result<()> {
+        self.chunks.describe(description)
     }
 
     /// Adds rows.
