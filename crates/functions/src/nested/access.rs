@@ -33,6 +33,23 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["array_extract", "list_extract", "list_element", "element_at"] {
         registry.add_scalar(name, element.clone(), Arc::clone(&bind_element));
     }
+    let character = doc(
+        "array_extract(varchar, index) -> varchar",
+        "The character at `index`, from 1, or from the end when negative; empty if there is none.",
+        "nested",
+        &[("array_extract('abc', -1)", "c")],
+    );
+    for name in ["array_extract", "list_extract", "list_element"] {
+        registry.simple(name, character.clone(), |text: &str, index: i64| {
+            let from_one = usize::try_from(index.unsigned_abs()).ok();
+            let place = from_one.and_then(|it| it.checked_sub(1));
+            let found = place.and_then(|it| match index {
+                0.. => text.chars().nth(it),
+                _ => text.chars().nth_back(it),
+            });
+            found.map(String::from).unwrap_or_default()
+        });
+    }
     let field = doc(
         "struct_extract(row, 'name') -> field",
         "The field of a row.",
