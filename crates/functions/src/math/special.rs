@@ -54,7 +54,7 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["round_even", "roundbankers"] {
         let even = math(
             &format!("{name}(x, digits) -> double"),
-            "x rounded to `digits` after the point; halves to the even digit.",
+            "x rounded to `digits` after the point; halves to the even digit. Integers stay integers.",
             (&format!("{name}(2.5, 0)"), "2.0"),
         );
         registry.simple(name, even, |x: f64, digits: i64| {
@@ -65,19 +65,16 @@ pub(super) fn register(registry: &mut Registry) {
             };
             if rounded.is_finite() { rounded } else { x }
         });
-        let whole = math(
-            &format!("{name}(integer, digits) -> integer"),
-            "x rounded to a power of ten for negative `digits`; halves to the even digit.",
-            (&format!("{name}(25, -1)"), "20"),
-        );
-        registry.simple(name, whole.clone(), |x: i64, digits: i64| -> Result<i64> {
+        registry.simple(name, FunctionDoc::default(), |x: i64, digits: i64| -> Result<i64> {
             i64::try_from(round_even_integer(x.into(), digits)?).map_err(|_| round_overflow(x))
         });
-        registry.simple(name, whole, |x: i128, digits: i64| round_even_integer(x, digits));
+        registry.simple(name, FunctionDoc::default(), |x: i128, digits: i64| {
+            round_even_integer(x, digits)
+        });
     }
 }
 
-/// `x` as a multiple of 10 to the power of `-digits`, the nearest one; from the middle the even one.
+/// The multiple of 10 to the power of `-digits` nearest to `x`; from the middle the even one.
 fn round_even_integer(x: i128, digits: i64) -> Result<i128> {
     if digits >= 0 {
         return Ok(x);

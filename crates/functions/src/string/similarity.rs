@@ -16,7 +16,7 @@ const PAIRS_MAX: usize = 16 << 20;
 pub(super) fn register(registry: &mut Registry) {
     let jaro_doc = string_doc(
         "jaro_similarity(varchar, varchar[, least]) -> double",
-        "The Jaro similarity of the characters of two texts, from 0 to 1; 0 when it is below `least`.",
+        "The Jaro similarity of two texts by characters, from 0 to 1; 0 when it is below `least`.",
         &[("jaro_similarity('duck', 'duckdb')", "0.8888888888888888")],
     );
     add_similarity(registry, "jaro_similarity", jaro_doc, jaro_whole, jaro_whole);
