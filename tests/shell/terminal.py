@@ -25,6 +25,13 @@ import pyte
 SECONDS_MAX = 60
 COLUMNS, LINES = 80, 24
 PROMPT = "volley> "
+# A table of two columns in `.mode html`.
+HTML = """<table>
+<thead><tr><th>a</th><th>b</th></tr></thead>
+<tbody>
+<tr><td class="number">1</td><td>x</td></tr>
+</tbody>
+</table>"""
 
 CTRL_C, CTRL_D, ENTER, TAB, UP, ESCAPE = "\x03", "\x04", "\r", "\t", "\x1b[A", "\x1b"
 
@@ -261,10 +268,31 @@ class Scenarios:
             ("markdown", "| a | b |\n|---:|---|\n| 1 | x |"),
             ("line", "a = 1\nb = x"),
             ("insert t", "INSERT INTO t VALUES (1, 'x');"),
+            ("html", HTML),
             ("agent", "a:INTEGER       b:VARCHAR\n1       x\n# 1 row"),
         ]:
             check(it.run(f".mode {mode}"), "")
             check(it.run(row), expected, mode)
+
+    def boxes(self, it):
+        """`box` shows all of a long text, `table` cuts it, `.width` sets where."""
+        long = "SELECT repeat('ab', 60) AS s;"
+        shown = it.run(long)
+        check("…" in shown, True, shown)
+        check(it.run(".mode box"), "")
+        shown = "".join(it.run(long).split())
+        check("ab" * 60 in shown.replace("│", ""), True, shown)
+        check(it.run(".mode table"), "")
+        check(it.run(".width 30"), "")
+        lines = it.run(long).split("\n")
+        top = next(line for line in lines if line.startswith("┌"))
+        check(len(top) <= 30, True, top)
+
+    def variables(self, it):
+        check(it.run(".var n 41"), "")
+        check(it.run(".mode csv"), "")
+        check(it.run("SELECT $n + 1 AS x;"), "x\n42")
+        check(it.run(".print a 'b c'"), "a b c")
 
     def help(self, it):
         shown = it.run(".help mode")

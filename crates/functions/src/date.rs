@@ -19,6 +19,7 @@ mod format_parse;
 mod format_parts;
 
 pub use format_parse::{check_time_format, read_timestamp};
+pub(crate) use infinite::null_of_infinite;
 pub(crate) use zoned::moved as instant_moved;
 
 use volley_error::Error;

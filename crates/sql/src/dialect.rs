@@ -189,7 +189,8 @@ fn grouping_sets(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
 /// `IPADDRESS '...'` and its like, of types that the parser takes for names of columns. `None` when
 /// something else begins here.
 fn custom_literal(parser: &mut Parser<'_>) -> Option<Expr> {
-    const TYPES: [&str; 2] = ["IPADDRESS", "IPPREFIX"];
+    const TYPES: [&str; 6] =
+        ["IPADDRESS", "IPPREFIX", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_US", "TIMESTAMP_NS"];
     let Token::Word(word) = &parser.peek_token_ref().token else { return None };
     let is_type =
         word.quote_style.is_none() && TYPES.iter().any(|it| word.value.eq_ignore_ascii_case(it));

@@ -36,6 +36,11 @@
 #[doc = include_str!("../../../docs/rust.md")]
 struct Guide;
 
+/// The guide to the parts of the engine.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct PartsGuide;
+
 mod named_type;
 mod session;
 mod session_state;

@@ -25,7 +25,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let points = doc(
         "avg(date, timestamp or time) -> timestamp or time",
-        "The moment in the middle, without what is beyond microseconds; a timestamp for dates.",
+        "The moment in the middle, rounded to microseconds; a timestamp for dates.",
         "aggregate",
         &[(
             "avg(x) FROM (VALUES (date '2020-01-01'), (date '2020-01-02')) v(x)",
@@ -87,7 +87,8 @@ struct Average<T> {
 enum Mean {
     /// A DOUBLE; an unscaled decimal is divided by this.
     Double { scale_factor: i128 },
-    /// The quotient by the number of input units per result unit, truncated.
+    /// The quotient by the number of input units per result unit, rounded to the nearest one; from
+    /// the middle toward zero.
     Whole { to: Type, units: i128 },
 }
 
@@ -184,11 +185,18 @@ impl<T: Summand> TypedAggregate for Average<T> {
             }),
             // A sum of days has 95 bits at most, and the mean is between the points.
             Mean::Whole { to, units } => native_column(to.clone(), states, |state| {
-                Some((sum_of(state)?.saturating_mul(*units) / i128::from(state.count())) as i64)
+                let sum = sum_of(state)?.saturating_mul(*units);
+                Some(nearest(sum, i128::from(state.count())) as i64)
             }),
         };
         failed.map_or(Ok(vector), Err)
     }
+}
+
+/// `sum / count` as the nearest integer; from the middle toward zero. `count` is at least 1.
+fn nearest(sum: i128, count: i128) -> i128 {
+    let (whole, rest) = (sum / count, sum % count);
+    if rest.abs() * 2 > count { whole + sum.signum() } else { whole }
 }
 
 /// `sum / (count * scale_factor)`, rounded once where 53 bits hold both, and else with an error

@@ -25,7 +25,7 @@ pub(super) fn register(registry: &mut Registry) {
     let object = doc(
         "json_group_object(name, x) -> json",
         "The members with the names and values of all rows as a JSON object; null without rows. \
-         Names must not be null.",
+         Names become text, and must not be null.",
         "aggregate",
         &[("json_group_object(k, x) FROM (VALUES ('a', 1)) v(k, x)", "{\"a\":1}")],
     );
@@ -37,8 +37,8 @@ fn bind_array(args: &[Type]) -> Option<BoundAggregate> {
 }
 
 fn bind_object(args: &[Type]) -> Option<BoundAggregate> {
-    let [Type::Varchar, _] = args else { return None };
-    Some(bound(args))
+    let [_, value] = args else { return None };
+    Some(bound(&[Type::Varchar, value.clone()]))
 }
 
 fn bound(args: &[Type]) -> BoundAggregate {

@@ -1,7 +1,7 @@
 //! TIMESTAMP_NS moved by intervals, the difference of two, and functions of nanoseconds.
 
 use super::timestamp_out_of_range;
-use crate::documentation::doc;
+use crate::{date::null_of_infinite, documentation::doc};
 use std::sync::Arc;
 use volley_function::{
     BoundScalar, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
@@ -62,7 +62,7 @@ pub(super) fn register(registry: &mut Registry) {
     );
     let of_micros =
         unary::<Timestamp, BigInt, _>(|it: i64| it.rem_euclid(civil::MICROS_PER_MINUTE) * 1_000);
-    registry.add_scalar("nanosecond", field.clone(), of_micros);
+    registry.add_scalar("nanosecond", field.clone(), null_of_infinite(of_micros));
     let bind_field = |args: &[Type]| {
         let of = simple::function1::<Nanos, BigInt, _>(|it: i64| it.rem_euclid(NANOS_PER_MINUTE));
         let is_nanos = *args == [nanos()];

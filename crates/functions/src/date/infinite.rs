@@ -12,7 +12,7 @@ use volley_types::{
 use volley_vector::{Decoded, Patch, Rows, Values, Vector};
 
 /// The same function, null where an argument is an infinite date or timestamp.
-pub(super) fn null_of_infinite(bind: BindScalar) -> BindScalar {
+pub(crate) fn null_of_infinite(bind: BindScalar) -> BindScalar {
     Arc::new(move |types| {
         let bound = bind(types)?;
         let is_point =

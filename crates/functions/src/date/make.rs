@@ -12,7 +12,7 @@ use volley_types::{
     Interval as IntervalValue, Type,
     civil::{
         MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, checked_days, civil_of_days,
-        days_in_month, split_timestamp, timestamp_of,
+        days_in_month, is_infinite_timestamp, split_timestamp, timestamp_of,
     },
     implicit_cast_cost,
 };
@@ -46,7 +46,7 @@ pub(super) fn register(registry: &mut Registry) {
         &[("make_timestamp(2020, 1, 2, 3, 4, 5.5)", "2020-01-02 03:04:05.5")],
     );
     registry.add_scalar("make_timestamp", timestamp.clone(), Arc::new(bind_timestamp));
-    registry.add_scalar("make_timestamp", timestamp, unary::<BigInt, Timestamp, _>(|it: i64| it));
+    registry.add_scalar("make_timestamp", timestamp, finite_timestamp());
     let last = doc(
         "last_day(date or timestamp) -> date",
         "The last day of the month.",
@@ -59,6 +59,13 @@ pub(super) fn register(registry: &mut Registry) {
     registry.add_scalar("last_day", last, null_of_infinite(of_timestamp));
     register_lengths(registry);
     register_intervals(registry);
+}
+
+/// The timestamp of a number of microseconds; an error for the numbers that mean infinity.
+fn finite_timestamp() -> BindScalar {
+    unary::<BigInt, Timestamp, _>(|it: i64| {
+        if is_infinite_timestamp(it) { Err(timestamp_out_of_range()) } else { Ok(it) }
+    })
 }
 
 fn make_date(year: i64, month: i64, day: i64) -> Result<i32, Error> {

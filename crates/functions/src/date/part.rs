@@ -306,8 +306,15 @@ fn register_seconds(registry: &mut Registry) {
         let call = format!("{name}(timestamp '1970-01-01 00:00:01')");
         let result = (1_000_000 / divisor).to_string();
         let example = [(call.as_str(), result.as_str())];
-        let doc = doc(&signature, "Units of time since 1970-01-01.", "date", &example);
-        let bind = simple::unary::<Timestamp, BigInt, _>(move |it: i64| it.div_euclid(divisor));
+        let doc = doc(
+            &signature,
+            "Units of time since 1970-01-01, rounded to the nearest one.",
+            "date",
+            &example,
+        );
+        let bind = simple::unary::<Timestamp, BigInt, _>(move |it: i64| {
+            it.saturating_add(it.signum() * (divisor / 2)) / divisor
+        });
         let bind = null_of_infinite(bind);
         registry.add_scalar(name, doc.clone(), Arc::clone(&bind));
         let of_nanos = move |args: &[Type]| of_nanoseconds(args, &*bind);
@@ -345,5 +352,5 @@ fn register_nanoseconds(registry: &mut Registry) {
         let out_of_range = || Error::invalid_value("timestamp out of range of the result");
         it.checked_mul(1_000).ok_or_else(out_of_range)
     });
-    registry.add_scalar("epoch_ns", doc, bind);
+    registry.add_scalar("epoch_ns", doc, null_of_infinite(bind));
 }

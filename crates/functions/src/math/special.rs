@@ -2,6 +2,7 @@
 //! coefficients, halves rounded to even.
 
 use crate::documentation::doc;
+use std::cmp::Ordering;
 use volley_error::{Error, Result};
 use volley_function::{FunctionDoc, Registry};
 
@@ -53,7 +54,7 @@ pub(super) fn register(registry: &mut Registry) {
     for name in ["round_even", "roundbankers"] {
         let even = math(
             &format!("{name}(x, digits) -> double"),
-            "x rounded to `digits` after the point; halves to the even digit.",
+            "x rounded to `digits` after the point; halves to the even digit. Integers stay integers.",
             (&format!("{name}(2.5, 0)"), "2.0"),
         );
         registry.simple(name, even, |x: f64, digits: i64| {
@@ -64,7 +65,35 @@ pub(super) fn register(registry: &mut Registry) {
             };
             if rounded.is_finite() { rounded } else { x }
         });
+        registry.simple(name, FunctionDoc::default(), |x: i64, digits: i64| -> Result<i64> {
+            i64::try_from(round_even_integer(x.into(), digits)?).map_err(|_| round_overflow(x))
+        });
+        registry.simple(name, FunctionDoc::default(), |x: i128, digits: i64| {
+            round_even_integer(x, digits)
+        });
     }
+}
+
+/// The multiple of 10 to the power of `-digits` nearest to `x`; from the middle the even one.
+fn round_even_integer(x: i128, digits: i64) -> Result<i128> {
+    if digits >= 0 {
+        return Ok(x);
+    }
+    let power = u32::try_from(digits.unsigned_abs()).ok().and_then(|it| 10i128.checked_pow(it));
+    // No HUGEINT reaches half of a power beyond its range.
+    let Some(power) = power else { return Ok(0) };
+    let (quotient, rest) = (x / power, x % power);
+    let is_up = match rest.unsigned_abs().cmp(&(power.unsigned_abs() / 2)) {
+        Ordering::Less => false,
+        Ordering::Equal => quotient % 2 != 0,
+        Ordering::Greater => true,
+    };
+    let rounded = if is_up { quotient + x.signum() } else { quotient };
+    rounded.checked_mul(power).ok_or_else(|| round_overflow(x))
+}
+
+fn round_overflow(x: impl std::fmt::Display) -> Error {
+    Error::invalid_value(format!("rounding of {x} is out of range"))
 }
 
 /// The remainder of the sign of `y`, exactly.

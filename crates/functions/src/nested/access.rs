@@ -5,7 +5,7 @@ use crate::documentation::doc;
 use std::sync::Arc;
 use volley_error::{Error, Result};
 use volley_function::{
-    BindScalar, BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
+    BindScalar, BoundScalar, EvalContext, FunctionDoc, Registry, ScalarFunction, ScalarTraits,
     simple::{Any, AnyWriter, ArrayView, IntoSimple},
 };
 use volley_types::{Field, Type, Value};
@@ -15,7 +15,8 @@ use volley_vector::{BooleanBuffer, Encoding, Nested, NullBuffer, Rows, Values, V
 pub(super) fn register(registry: &mut Registry) {
     let element = doc(
         "array_extract(array, index) -> element",
-        "The element at `index`, from 1, or from the end when negative; null if there is none.",
+        "The element at `index`, from 1, or from the end when negative; null if there is none. Of a \
+         text the character, or an empty text.",
         "nested",
         &[("[10, 20][2]", "20"), ("[10, 20][-1]", "20")],
     );
@@ -32,6 +33,17 @@ pub(super) fn register(registry: &mut Registry) {
     });
     for name in ["array_extract", "list_extract", "list_element", "element_at"] {
         registry.add_scalar(name, element.clone(), Arc::clone(&bind_element));
+    }
+    for name in ["array_extract", "list_extract", "list_element"] {
+        registry.simple(name, FunctionDoc::default(), |text: &str, index: i64| {
+            let from_one = usize::try_from(index.unsigned_abs()).ok();
+            let place = from_one.and_then(|it| it.checked_sub(1));
+            let found = place.and_then(|it| match index {
+                0.. => text.chars().nth(it),
+                _ => text.chars().nth_back(it),
+            });
+            found.map(String::from).unwrap_or_default()
+        });
     }
     let field = doc(
         "struct_extract(row, 'name') -> field",

@@ -29,13 +29,14 @@ pub(super) fn register(registry: &mut Registry) {
         "map_extract",
         nested_doc(
             "map_extract(map, key) -> array",
-            "The value of the key as an array of one; empty when there is none.",
+            "The value of the key as an array of one; empty when there is none, or the key is null.",
             &[("map_extract(MAP {'a': 1}, 'a')", "[1]"), ("map_extract(MAP {'a': 1}, 'b')", "[]")],
         ),
         |map: MapView<Equatable<0>, Any<1>>,
-         key: EquatableValue<0>,
+         key: Option<EquatableValue<0>>,
          out: &mut ArrayWriter<Any<1>>| {
-            out.extend(map.iter().find(|it| it.0 == key).map(|it| it.1));
+            let found = key.and_then(|key| map.iter().find(|it| it.0 == key));
+            out.extend(found.map(|it| it.1));
         },
     );
     registry.simple(

@@ -10,7 +10,7 @@ use volley_function::{
     BoundScalar, EvalContext, Registry, ScalarFunction, ScalarTraits,
     simple::{self, CancelCheck},
 };
-use volley_types::{Interval, Native, Series, SeriesStep, Type};
+use volley_types::{Interval, Native, Series, SeriesStep, Type, civil::is_infinite_timestamp};
 use volley_vector::{Decoded, NullBuffer, Rows, Values, Vector};
 
 /// The maximum number of values of one array, and of all arrays of one batch: 256 MiB.
@@ -121,7 +121,12 @@ fn series_of<T: Native>(
         Some(step) => step_of(*step)?,
         None => SeriesStep::By(1),
     };
-    let series = Series { start: start.map_or(0, number), end: number(end), step, includes_end };
+    let is_timestamp = *end.data_type() == Type::Timestamp;
+    let (start, end) = (start.map_or(0, number), number(end));
+    if is_timestamp && (is_infinite_timestamp(start) || is_infinite_timestamp(end)) {
+        return Err(Error::invalid_value("series with an infinite bound"));
+    }
+    let series = Series { start, end, step, includes_end };
     if series.count() > VALUES_MAX as u64 { Err(too_many()) } else { Ok(series) }
 }
 

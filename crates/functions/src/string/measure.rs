@@ -50,7 +50,8 @@ pub(super) fn register(registry: &mut Registry) {
         &[("ascii('A')", "65")],
     );
     for name in ["ascii", "unicode", "ord"] {
-        let first = |text: &str| text.chars().next().map_or(0, |it| it as i32);
+        let of_empty = if name == "ascii" { 0 } else { -1 };
+        let first = move |text: &str| text.chars().next().map_or(of_empty, |it| it as i32);
         registry.add_scalar(name, ascii.clone(), unary::<Varchar, Integer, _>(first));
     }
     let chr = doc(

@@ -16,21 +16,18 @@ const PAIRS_MAX: usize = 16 << 20;
 pub(super) fn register(registry: &mut Registry) {
     let jaro_doc = string_doc(
         "jaro_similarity(varchar, varchar[, least]) -> double",
-        "The Jaro similarity of the bytes of two texts, from 0 to 1; 0 when it is below `least`.",
+        "The Jaro similarity of two texts by characters, from 0 to 1; 0 when it is below `least`.",
         &[("jaro_similarity('duck', 'duckdb')", "0.8888888888888888")],
     );
-    add_similarity(registry, "jaro_similarity", jaro_doc, |left, right| {
-        jaro(left, right, Transpositions::Whole)
-    });
+    add_similarity(registry, "jaro_similarity", jaro_doc, jaro_whole, jaro_whole);
     let winkler_doc = string_doc(
         "jaro_winkler_similarity(varchar, varchar[, least]) -> double",
-        "The Jaro-Winkler similarity of the bytes of two texts, which is higher than that of Jaro \
-         for texts that begin alike; 0 when it is less than `least`.",
+        "The Jaro-Winkler similarity of the characters of two texts, which is higher than that of \
+         Jaro for texts that begin alike; 0 when it is less than `least`.",
         &[("jaro_winkler_similarity('duck', 'duckdb')", "0.9333333333333333")],
     );
-    add_similarity(registry, "jaro_winkler_similarity", winkler_doc, |left, right| {
-        jaro_winkler(left, right, Transpositions::Whole)
-    });
+    let name = "jaro_winkler_similarity";
+    add_similarity(registry, name, winkler_doc, jaro_winkler_whole, jaro_winkler_whole);
     let jaccard_doc = string_doc(
         "jaccard(varchar, varchar) -> double",
         "The number of characters that both texts have, divided by that of those that one has.",
@@ -46,18 +43,36 @@ pub(super) fn register(registry: &mut Registry) {
     registry.simple("damerau_levenshtein", damerau, damerau_levenshtein);
 }
 
+fn jaro_whole<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
+    jaro(left, right, Transpositions::Whole)
+}
+
+fn jaro_winkler_whole<T: Copy + PartialEq>(left: &[T], right: &[T]) -> f64 {
+    jaro_winkler(left, right, Transpositions::Whole)
+}
+
 fn add_similarity(
     registry: &mut Registry,
     name: &str,
     doc: FunctionDoc,
     similarity: fn(&[u8], &[u8]) -> f64,
+    of_characters: fn(&[char], &[char]) -> f64,
 ) {
-    registry.simple(name, doc, move |left: &str, right: &str| {
-        similarity(left.as_bytes(), right.as_bytes())
-    });
+    // Bytes of ASCII text are its characters.
+    let similarity = move |left: &str, right: &str| {
+        if left.is_ascii() && right.is_ascii() {
+            return similarity(left.as_bytes(), right.as_bytes());
+        }
+        let bytes = (left.len() + right.len()).saturating_mul(size_of::<char>());
+        let Some(_scratch) = Scratch::of(bytes) else { return 0.0 };
+        let [left, right] = [left, right].map(|it| it.chars().collect::<Vec<char>>());
+        of_characters(&left, &right)
+    };
+    registry.simple(name, doc, similarity);
     registry.simple(name, FunctionDoc::default(), move |left: &str, right: &str, least: f64| {
-        let found = similarity(left.as_bytes(), right.as_bytes());
-        if found < least { 0.0 } else { found }
+        let found = similarity(left, right);
+        // No similarity reaches NaN, the greatest number.
+        if found < least || least.is_nan() { 0.0 } else { found }
     });
 }
 

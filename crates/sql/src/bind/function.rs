@@ -243,7 +243,7 @@ impl<'a> Binder<'a> {
             }
             // The function of this name is DuckDB's `//`.
             ("divide", 2)
-                if args.iter().all(|it| it.data_type.is_integer()) && !self.shared.is_presto() =>
+                if args.iter().all(|it| is_whole(&it.data_type)) && !self.shared.is_presto() =>
             {
                 self.call("integer_divide", args, whole)
             }
@@ -481,6 +481,11 @@ impl<'a> Binder<'a> {
         let values = self.call("list_value", values, None)?;
         self.call("map", vec![keys, values], None)
     }
+}
+
+/// Whether it is a type of integers, signed or unsigned.
+fn is_whole(data_type: &Type) -> bool {
+    data_type.is_integer() || data_type.unsigned().is_some()
 }
 
 /// `date_part('epoch', x)` and its like are functions of their own: they are no integers.
