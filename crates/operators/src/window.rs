@@ -59,7 +59,3 @@ mod lower;
 mod tests;
 
 pub(crate) use lower::lower;
-
-/// Rows that are worked on in one step: about a millisecond's work. Few in tests, so that work is
-/// cut everywhere. A multiple of the tree's fan-out.
-const STEP_ROWS: usize = if cfg!(test) { 32 } else { 64 << 10 };

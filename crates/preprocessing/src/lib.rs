@@ -2,8 +2,8 @@
 //! TorchArrow's.
 //!
 //! ```text
-//! register(&mut Registry) ─> hash and buckets of values (`value.rs`), with loops for constant
-//!                            arguments (`constant.rs`)
+//! register(&mut Registry) ─> hash and buckets of values (`value.rs`), logarithms
+//!                            (`logarithm.rs`), with loops for constant arguments (`constant.rs`)
 //!                            overlaps of ids (`overlap.rs`)
 //! ```
 //!
@@ -12,6 +12,7 @@
 
 mod constant;
 mod value;
+mod logarithm;
 mod overlap;
 
 use volley_function::{FunctionDoc, Registry};
@@ -19,6 +20,7 @@ use volley_function::{FunctionDoc, Registry};
 /// Registers all functions.
 pub fn register(registry: &mut Registry) {
     value::register(registry);
+    logarithm::register(registry);
     overlap::register(registry);
 }
 

@@ -56,6 +56,17 @@ def test_a_cell_given_as_a_parameter_is_the_same(db, sql, expected):
     assert db.sql("SELECT ? AS a", expected).fetchall() == [(expected,)]
 
 
+def test_a_profile_is_a_page(db, tmp_path):
+    profile = db.sql("SELECT count(*) AS \"a & b\" FROM range(10)").profile()
+    assert profile.html.startswith("<!DOCTYPE html>")
+    profile.save(tmp_path / "profile.html")
+    assert (tmp_path / "profile.html").read_text(encoding="utf-8") == profile.html
+    shown = profile._repr_html_()
+    assert shown.startswith("<iframe srcdoc=\"&lt;!DOCTYPE html&gt;") and shown.count("<") == 2
+    with pytest.raises(vl.InvalidQuery, match="no such table"):
+        db.sql("SELECT * FROM missing").profile()
+
+
 def test_intervals_become_durations_of_polars(db):
     query = """
         SELECT i AS n, CASE WHEN i <> 1 THEN INTERVAL 3 DAYS + i * INTERVAL 5 SECONDS END AS d, 'a' AS s,

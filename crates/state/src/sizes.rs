@@ -37,6 +37,16 @@ pub struct StateSizes {
     pub window_bytes: usize,
     /// Sorted window partitions are joined until they have this many rows.
     pub window_batch_rows: usize,
+    /// Rows that a window function works on in one step: about a millisecond's work; a multiple of
+    /// 32, of which nodes of its trees are made.
+    pub window_step_rows: usize,
+    /// The most bytes of results that a window function computes before they are emitted.
+    pub window_result_bytes: usize,
+    /// Ordered rows are added to groups in steps of about this number of bytes of texts, since
+    /// states may copy them.
+    pub ordered_step_bytes: usize,
+    /// The most bytes of texts that aggregates of whole groups combine at once.
+    pub group_text_bytes: usize,
     /// How sorted rows are cut that window functions and merge joins process in segments.
     pub cuts: Cuts,
     /// The bits of a hash that hash tables look at.
@@ -72,6 +82,10 @@ impl StateSizes {
         window_rows: 1 << 20,
         window_bytes: 8 << 20,
         window_batch_rows: 64 << 10,
+        window_step_rows: 64 << 10,
+        window_result_bytes: 64 << 20,
+        ordered_step_bytes: 1 << 20,
+        group_text_bytes: 64 << 20,
         cuts: Cuts::Large,
         hash_mask: u64::MAX,
     };
@@ -94,6 +108,10 @@ impl StateSizes {
         window_rows: 30,
         window_bytes: 1,
         window_batch_rows: 50,
+        window_step_rows: 32,
+        window_result_bytes: 512,
+        ordered_step_bytes: 1 << 10,
+        group_text_bytes: 1 << 10,
         cuts: Cuts::Small,
         hash_mask: 0xff,
     };

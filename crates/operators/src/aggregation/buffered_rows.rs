@@ -17,7 +17,7 @@ use volley_function::AggregateKind;
 use volley_memory::{Pool, Reservation, Slots, check_cancelled};
 use volley_plan::{AggregateStep, SortKey};
 use volley_state::{
-    BatchCharge,
+    BatchCharge, StateSizes,
     column_concat::{ColumnConcat, concat_bytes, joined_bytes},
     compact::compact_strings,
     hash_table::GroupTable,
@@ -30,15 +30,8 @@ use volley_vector::{Batch, Decoded, Rows, StringView, Values, Vector};
 /// How many ordered rows are added in one step.
 const CHUNK_ROWS: usize = 1 << 14;
 
-/// Ordered rows are added in steps of about this number of bytes of texts, since states may copy
-/// them.
-const CHUNK_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-
-/// Texts that are combined at once may take this fraction of the memory limit,
+/// Texts that are combined at once may take this fraction of the memory limit.
 const TEXTS_SHARE: usize = 64;
-
-/// or this many.
-const TEXTS_BYTES_MAX: usize = if cfg!(test) { 1 << 10 } else { 64 << 20 };
 
 /// What a value that is no text takes in one, with what stands around it.
 const TEXT_BYTES: usize = 8;
@@ -63,6 +56,7 @@ pub(super) struct BufferedRows {
     rows: usize,
     /// Charged for that, if there is room.
     ahead: Reservation,
+    sizes: StateSizes,
     /// What the rows take in texts that results are made of, in the mean; 0 where they are not.
     text_bytes: usize,
     phase: Phase,
@@ -98,6 +92,7 @@ impl BufferedRows {
             charge: BatchCharge::new(pool),
             groups: None,
             groups_charge: pool.reservation(),
+            sizes: spec.sizes,
             text_bytes: 0,
             phase: Phase::Push,
         }
@@ -272,7 +267,7 @@ impl BufferedRows {
             return rows;
         }
         let limit = self.groups_charge.pool().limit_bytes();
-        let bytes = (limit / TEXTS_SHARE).clamp(1, TEXTS_BYTES_MAX);
+        let bytes = (limit / TEXTS_SHARE).clamp(1, self.sizes.group_text_bytes);
         rows.min(bytes / self.text_bytes).max(1)
     }
 
@@ -365,7 +360,10 @@ impl BufferedRows {
         let Some(groups) = &self.groups else { return Err(collected()) };
         let owns = function.state().needs_drop;
         let count = match owns {
-            true => rows_within(&rows.columns()[self.order_columns..], chunk, CHUNK_BYTES),
+            true => {
+                let args = &rows.columns()[self.order_columns..];
+                rows_within(args, chunk, self.sizes.ordered_step_bytes)
+            }
             false => chunk.len(),
         };
         let chunk = &chunk[..count];

@@ -1,7 +1,6 @@
 //! The rows that count for an aggregate call: FILTER and DISTINCT.
 
 use super::{
-    STEP_ROWS,
     boundaries::{Boundaries, BoundaryCursor},
     run::Run,
     spec::CallSpec,
@@ -9,7 +8,7 @@ use super::{
 use std::collections::HashMap;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation};
-use volley_state::{StateSizes, hash_table::GroupTable};
+use volley_state::hash_table::GroupTable;
 use volley_types::Type;
 use volley_vector::{Batch, BooleanBuffer, Rows, ScalarBuffer, Values, Vector};
 
@@ -32,6 +31,7 @@ pub(super) struct FindingActive {
     distinct: Option<FindingDistinct>,
     words: Vec<bool>,
     rows: usize,
+    step_rows: usize,
     charge: Reservation,
 }
 
@@ -98,7 +98,7 @@ impl FindingActive {
                 seen: GroupTable::new(
                     compared_types(&call.arg_types),
                     Vec::new(),
-                    StateSizes::NORMAL,
+                    run.sizes(),
                     pool,
                 ),
                 args: run.columns(&call.args)?,
@@ -113,6 +113,7 @@ impl FindingActive {
             distinct,
             words: Vec::new(),
             rows: run.rows(),
+            step_rows: run.step_rows(),
             charge: pool.reservation(),
         })
     }
@@ -123,7 +124,7 @@ impl FindingActive {
             return Ok(true);
         }
         let start = self.words.len();
-        let len = STEP_ROWS.min(self.rows - start);
+        let len = self.step_rows.min(self.rows - start);
         let mut rows = match &self.filter {
             Some(filter) => rows_where_true(&filter.slice(start, len)),
             None => Rows::all(len),

@@ -1,6 +1,6 @@
 //! ORDER BY among the arguments of a call: the order in which it sees the rows of a frame.
 
-use super::{STEP_ROWS, run::Run};
+use super::run::Run;
 use std::cmp::Ordering;
 use volley_error::Result;
 use volley_memory::{Pool, Reservation, check_cancelled};
@@ -11,6 +11,8 @@ use volley_vector::{Comparator, comparator};
 pub(super) struct ArgumentOrder {
     /// Per row, the number of its group of equal keys.
     groups: Vec<u32>,
+    /// How many rows are sorted between two checks for cancellation.
+    step_rows: usize,
     _charge: Reservation,
 }
 
@@ -30,7 +32,7 @@ impl ArgumentOrder {
         // The rows, and room to merge and for the groups.
         charge.resize(rows * 3 * size_of::<u32>())?;
         let mut sorted: Vec<u32> = (0..rows as u32).collect();
-        sort_in_steps(&mut sorted, |a, b| compare(&keys, a as usize, b as usize))?;
+        sort_in_steps(&mut sorted, run.step_rows(), |a, b| compare(&keys, a as usize, b as usize))?;
         let mut groups = vec![0; rows];
         let (mut group, mut before) = (0, None);
         for row in sorted {
@@ -40,7 +42,7 @@ impl ArgumentOrder {
             before = Some(row);
         }
         charge.resize(rows * size_of::<u32>())?;
-        Ok(Some(ArgumentOrder { groups, _charge: charge }))
+        Ok(Some(ArgumentOrder { groups, step_rows: run.step_rows(), _charge: charge }))
     }
 
     /// Brings rows into the order; those with equal keys in that of the partition.
@@ -50,7 +52,7 @@ impl ArgumentOrder {
     /// The statement is to stop.
     pub(super) fn sort(&self, rows: &mut [u32]) -> Result<()> {
         let key = |it: u32| (self.group(it), it);
-        sort_in_steps(rows, |a, b| key(a).cmp(&key(b)))
+        sort_in_steps(rows, self.step_rows, |a, b| key(a).cmp(&key(b)))
     }
 
     /// Equal for rows with equal keys, and ascending.
@@ -61,17 +63,21 @@ impl ArgumentOrder {
 
 /// Sorts rows, equal ones in any order: short runs, which are then merged, with checks for
 /// cancellation between them.
-fn sort_in_steps(rows: &mut [u32], compare: impl Fn(u32, u32) -> Ordering) -> Result<()> {
-    for piece in rows.chunks_mut(STEP_ROWS) {
+fn sort_in_steps(
+    rows: &mut [u32],
+    step_rows: usize,
+    compare: impl Fn(u32, u32) -> Ordering,
+) -> Result<()> {
+    for piece in rows.chunks_mut(step_rows) {
         check_cancelled()?;
         piece.sort_unstable_by(|a, b| compare(*a, *b));
     }
-    let mut sorted = STEP_ROWS;
+    let mut sorted = step_rows;
     let mut merged = if rows.len() > sorted { vec![0; rows.len()] } else { Vec::new() };
     while sorted < rows.len() {
         for (pair, out) in rows.chunks(2 * sorted).zip(merged.chunks_mut(2 * sorted)) {
             let (mut left, mut right) = pair.split_at(sorted.min(pair.len()));
-            for part in out.chunks_mut(STEP_ROWS) {
+            for part in out.chunks_mut(step_rows) {
                 check_cancelled()?;
                 for place in part {
                     let from = match (left.first(), right.first()) {
@@ -113,6 +119,7 @@ mod tests {
 
     #[test]
     fn pieces_are_merged_into_one_order() {
+        const STEP_ROWS: usize = 32;
         let mut random = 1u32;
         for len in [0, 1, STEP_ROWS - 1, STEP_ROWS, STEP_ROWS + 1, 5 * STEP_ROWS + 7] {
             let mut next = || {
@@ -122,7 +129,7 @@ mod tests {
             let mut rows: Vec<u32> = (0..len).map(|_| next()).collect();
             let mut expected = rows.clone();
             expected.sort_unstable();
-            sort_in_steps(&mut rows, |a, b| a.cmp(&b)).unwrap();
+            sort_in_steps(&mut rows, STEP_ROWS, |a, b| a.cmp(&b)).unwrap();
             assert!(rows == expected, "{len}");
         }
     }

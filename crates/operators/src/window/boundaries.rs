@@ -1,6 +1,6 @@
 //! Where partitions and groups of peers end.
 
-use super::{STEP_ROWS, run::Run, spec::WindowSpec};
+use super::{run::Run, spec::WindowSpec};
 use std::ops::Range;
 use volley_error::Result;
 use volley_function::Ranges;
@@ -68,7 +68,7 @@ impl Boundaries {
         run: &Run,
         sorter: Option<&RowSorter>,
     ) -> Result<bool> {
-        let range = self.done..(self.done + STEP_ROWS).min(self.rows);
+        let range = self.done..(self.done + run.step_rows()).min(self.rows);
         self.done = range.end;
         for level in 0..spec.levels.len() {
             let mut differs = vec![false; range.len()];

@@ -1,7 +1,6 @@
 //! One call over one run: what answers for it, and its way there.
 
 use super::{
-    STEP_ROWS,
     active::{ActiveRows, FindingActive},
     argument_order::ArgumentOrder,
     boundaries::{BatchBoundaries, Boundaries},
@@ -11,6 +10,7 @@ use super::{
     run::Run,
     running::{CarriedState, Running},
     segments::Piece,
+    size_estimate::StepLimits,
     spec::{CallFunction, CallSpec},
     tree::Tree,
 };
@@ -151,7 +151,7 @@ impl Call {
                 if done == column.len() {
                     return Ok(true);
                 }
-                let part = column.slice(done, STEP_ROWS.min(column.len() - done));
+                let part = column.slice(done, input.run.step_rows().min(column.len() - done));
                 valid.push(part.null_buffer(), part.len());
                 let entries = valid.before.capacity() + valid.positions.capacity();
                 charge.resize(entries * size_of::<u32>())?;
@@ -317,14 +317,15 @@ fn aggregate(
 ) -> Result<Answer> {
     let grow = input.spec.frames_grow();
     let rows = input.run.rows();
+    let limits = StepLimits::new(&input.run.sizes(), pool);
     Ok(match &bound.function {
         AggregateKind::Folding(function) if order.is_none() && (grow || !input.spec.distinct) => {
-            let running = if grow { Running::new(function, args, pool)? } else { None };
+            let running = if grow { Running::new(function, args, limits, pool)? } else { None };
             match running {
                 Some(running) => Answer::Running(running),
-                None => Answer::Tree(Tree::new(function, args.to_vec(), rows, pool)?),
+                None => Answer::Tree(Tree::new(function, args.to_vec(), rows, limits, pool)?),
             }
         }
-        _ => Answer::PerFrame(PerFrame::new(bound, args.to_vec(), rows, order, pool)),
+        _ => Answer::PerFrame(PerFrame::new(bound, args.to_vec(), rows, order, (limits, pool))),
     })
 }

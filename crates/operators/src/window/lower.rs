@@ -27,7 +27,7 @@ pub(crate) fn lower(
         });
         return Ok(input);
     }
-    let spec = Arc::new(WindowSpec::new(node, &cx.task().registry)?);
+    let spec = Arc::new(WindowSpec::new(node, &cx.task().registry, cx.task().sizes)?);
     let partitioned_by = input.partitioned_by.take();
     cx.add(&mut input, "window", move |cx| Ok(Box::new(WindowOperator::new(&spec, cx))));
     let position = |column: &usize| node.output.iter().position(|it| it == column);

@@ -1,7 +1,6 @@
 //! The window operator.
 
 use super::{
-    STEP_ROWS,
     boundaries::{BatchBoundaries, Boundaries, BoundaryCursor},
     call::{Call, CallInput},
     partition_batches::{Unit, Units, UnitsStep},
@@ -305,7 +304,7 @@ impl WindowOperator {
 
     /// Goes on to read a part: no more at a time than memory is sure to be left for.
     fn read(&mut self, mut batches: Vec<Batch>, mut reader: SpillReader) -> Result<Phase> {
-        let rows_end = self.rows + STEP_ROWS;
+        let rows_end = self.rows + self.spec.sizes.window_step_rows;
         let bytes_end = self.held_bytes() + self.cx.pool.batch_bytes();
         while self.rows < rows_end && self.held_bytes() < bytes_end {
             match reader.next()? {
@@ -385,7 +384,8 @@ impl WindowOperator {
         let sorter = self.sorter.as_ref();
         let settles = |keys: usize| sorter.is_some_and(|it| it.settles(keys));
         let wanted = self.spec.arranged(settles);
-        let arranging = Arranging::new(self.rows, order, wanted, &self.cx.pool)?;
+        let arranging =
+            Arranging::new(self.rows, order, wanted, (&self.spec.sizes, &self.cx.pool))?;
         Ok(Phase::Arrange { input, arranging })
     }
 

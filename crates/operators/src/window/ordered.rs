@@ -16,8 +16,7 @@
 //! before, only the new rows are looked at.
 
 use super::{
-    STEP_ROWS, argument_order::ArgumentOrder, boundaries::BatchBoundaries, call::CallInput,
-    frames::Framing,
+    argument_order::ArgumentOrder, boundaries::BatchBoundaries, call::CallInput, frames::Framing,
 };
 use volley_error::Result;
 use volley_function::{
@@ -109,7 +108,7 @@ impl Ordered {
                 peers.get(index),
             );
             if let Some(choice) = &choice {
-                if list.rows.len() + looked_at >= STEP_ROWS {
+                if list.rows.len() + looked_at >= input.run.step_rows() {
                     break;
                 }
                 looked_at += self.extreme.go_to(&self.order, &frame, choice);
@@ -118,7 +117,7 @@ impl Ordered {
                 continue;
             }
             let shares = args.len() <= 1 && list.has(&frame, row, bound.uses_frame);
-            if !shares && list.rows.len() >= STEP_ROWS {
+            if !shares && list.rows.len() >= input.run.step_rows() {
                 break;
             }
             if !shares {

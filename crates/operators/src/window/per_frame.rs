@@ -3,11 +3,10 @@
 //! have together.
 
 use super::{
-    STEP_ROWS,
     active::ActiveRows,
     argument_order::ArgumentOrder,
     frames::DistinctFrames,
-    size_estimate::{SizeEstimate, answer_bytes},
+    size_estimate::{SizeEstimate, StepLimits},
     states::States,
 };
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub(super) struct PerFrame {
     /// What rows add to the results.
     weights: SizeEstimate,
     /// Results are returned when they take this number of bytes.
-    bytes_max: usize,
+    limits: StepLimits,
     /// Results of frames of the batch that were not given yet.
     parts: Vec<Vector>,
     /// What these take, or those given last.
@@ -64,7 +63,7 @@ impl PerFrame {
         args: Vec<Vector>,
         rows: usize,
         order: Option<ArgumentOrder>,
-        pool: &Pool,
+        (limits, pool): (StepLimits, &Pool),
     ) -> PerFrame {
         let function = match &bound.function {
             AggregateKind::Collecting(function) => Function::Collecting(Arc::clone(function)),
@@ -84,7 +83,7 @@ impl PerFrame {
             ignores_nulls: bound.ignores_nulls,
             order,
             weights,
-            bytes_max: answer_bytes(pool),
+            limits,
             parts: Vec::new(),
             charge: pool.reservation(),
             next: 0,
@@ -101,17 +100,18 @@ impl PerFrame {
         if self.parts.is_empty() {
             self.charge.clear();
         }
-        let bytes_max = self.bytes_max.saturating_sub(self.charge.bytes());
+        let bytes_max = self.limits.bytes.saturating_sub(self.charge.bytes());
         let mut list = List::default();
         while self.next < frames.parts.len()
-            && (list.ends.is_empty() || (list.rows.len() < STEP_ROWS && list.bytes < bytes_max))
+            && (list.ends.is_empty()
+                || (list.rows.len() < self.limits.rows && list.bytes < bytes_max))
         {
             self.push(&mut list, &frames.parts[self.next], active)?;
             self.next += 1;
         }
         let part = self.results(list)?;
         self.parts.push(part);
-        if self.next < frames.parts.len() && self.charge.bytes() < self.bytes_max {
+        if self.next < frames.parts.len() && self.charge.bytes() < self.limits.bytes {
             return Ok(None);
         }
         if self.next == frames.parts.len() {
@@ -186,7 +186,7 @@ impl PerFrame {
                 let mut start = 0;
                 // What states hold is charged after each portion.
                 while start < list.rows.len() {
-                    let end = self.weights.end_of_listed(&list.rows, start, self.bytes_max);
+                    let end = self.weights.end_of_listed(&list.rows, start, self.limits.bytes);
                     let rows = list.rows[start..end].to_vec();
                     let args = self.args.wrap(&ScalarBuffer::from(rows));
                     let rows = Rows::all(end - start);

@@ -1,10 +1,9 @@
 //! Sorted rows: the input, an order, and the columns that calls read in that order.
 
-use super::STEP_ROWS;
 use std::ops::Range;
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation};
-use volley_state::BatchCharge;
+use volley_state::{BatchCharge, StateSizes};
 use volley_vector::{Batch, Vector};
 
 /// Rows in the order of their partitions, of which each is whole.
@@ -14,6 +13,7 @@ pub(super) struct Run {
     order: Option<Vec<u32>>,
     /// Per input column: its values in order, where calls read them.
     arranged: Vec<Option<Vector>>,
+    sizes: StateSizes,
     charge: BatchCharge,
     _order_charge: Reservation,
 }
@@ -30,6 +30,16 @@ impl Run {
     /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Where state works in another way.
+    pub(super) fn sizes(&self) -> StateSizes {
+        self.sizes
+    }
+
+    /// How many rows are worked on in one step.
+    pub(super) fn step_rows(&self) -> usize {
+        self.sizes.window_step_rows
     }
 
     /// An input column in order.
@@ -65,7 +75,7 @@ impl Arranging {
         rows: usize,
         order: Option<Vec<u32>>,
         wanted: Vec<bool>,
-        pool: &Pool,
+        (sizes, pool): (&StateSizes, &Pool),
     ) -> Result<Arranging> {
         let mut order_charge = pool.reservation();
         order_charge.resize(order.as_ref().map_or(0, |it| it.capacity() * size_of::<u32>()))?;
@@ -73,6 +83,7 @@ impl Arranging {
             rows,
             order,
             arranged: vec![None; wanted.len()],
+            sizes: *sizes,
             charge: BatchCharge::new(pool),
             _order_charge: order_charge,
         };
@@ -91,8 +102,9 @@ impl Arranging {
         let arranged = match &self.run.order {
             None => Some(column.clone()),
             Some(order) => {
-                let done = self.parts.len() * STEP_ROWS;
-                let end = (done + STEP_ROWS).min(order.len());
+                let step_rows = self.run.step_rows();
+                let done = self.parts.len() * step_rows;
+                let end = (done + step_rows).min(order.len());
                 self.parts.push(column.gather(&order[done..end])?);
                 match end == order.len() {
                     true => Some(Vector::concat(column.data_type(), &self.parts)?),

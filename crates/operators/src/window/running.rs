@@ -2,10 +2,9 @@
 //! copied at the end of each frame.
 
 use super::{
-    STEP_ROWS,
     active::ActiveRows,
     frames::DistinctFrames,
-    size_estimate::{SizeEstimate, answer_bytes},
+    size_estimate::{SizeEstimate, StepLimits},
     states::States,
 };
 use std::sync::Arc;
@@ -24,7 +23,7 @@ pub(super) struct Running {
     held: (u32, u32),
     results: States,
     /// Results are returned when they take this number of bytes.
-    bytes_max: usize,
+    limits: StepLimits,
     /// What the results given last take.
     given: Reservation,
     /// The frame of the batch to answer next.
@@ -43,6 +42,7 @@ impl Running {
     pub(super) fn new(
         function: &Arc<dyn AggregateFunction>,
         args: &[Vector],
+        limits: StepLimits,
         pool: &Pool,
     ) -> Result<Option<Running>> {
         if !can_run(function, args, pool)? {
@@ -54,7 +54,7 @@ impl Running {
             state: States::new(function, pool),
             held: (0, 0),
             results: States::new(function, pool),
-            bytes_max: answer_bytes(pool),
+            limits,
             given: pool.reservation(),
             next: 0,
         };
@@ -101,7 +101,7 @@ impl Running {
         self.next += chunk.ranges.starts.len();
         self.held = frames.ranges.get(self.next - 1);
         let is_large =
-            self.weights.is_some() && self.results.external_state_bytes() >= self.bytes_max;
+            self.weights.is_some() && self.results.external_state_bytes() >= self.limits.bytes;
         if self.next < frames.parts.len() && !is_large {
             return Ok(None);
         }
@@ -140,8 +140,8 @@ impl Running {
     /// The end of the next rows before `end` that are few.
     fn end_of_step(&self, end: u32) -> u32 {
         let from = self.held.1;
-        let end = end.min(from.saturating_add(STEP_ROWS as u32)).max(from);
-        self.weights.as_ref().map_or(end, |it| it.end_of(from, end, self.bytes_max))
+        let end = end.min(from.saturating_add(self.limits.rows as u32)).max(from);
+        self.weights.as_ref().map_or(end, |it| it.end_of(from, end, self.limits.bytes))
     }
 
     fn add(&mut self, from: u32, to: u32, active: &ActiveRows) -> Result<()> {
@@ -155,14 +155,14 @@ impl Running {
     fn chunk(&self, all: &Ranges) -> Chunk {
         let mut chunk = Chunk { first: u32::MAX, end: 0, bytes: 0, ranges: Ranges::default() };
         let (mut held, mut rows) = (self.held, 0);
-        let bytes_max = self.bytes_max.saturating_sub(self.results.external_state_bytes());
+        let bytes_max = self.limits.bytes.saturating_sub(self.results.external_state_bytes());
         let mut state_bytes = self.state.external_state_bytes();
         for (start, end) in all.iter().skip(self.next) {
             let goes_on = start == held.0 && end >= held.1;
             let from = if goes_on { held.1 } else { start };
             rows += (end - from) as usize;
             let is_first = chunk.ranges.starts.is_empty();
-            if rows > STEP_ROWS && !is_first {
+            if rows > self.limits.rows && !is_first {
                 break;
             }
             if let Some(weights) = &self.weights {

@@ -5,21 +5,28 @@
 //! for each row. They are therefore computed and emitted some frames at a time.
 
 use volley_memory::Pool;
-use volley_state::column_concat::row_bytes;
+use volley_state::{StateSizes, column_concat::row_bytes};
 use volley_vector::{StringValues, StringView, Values, Vector};
 
-/// Results are emitted when they take this fraction of the memory limit,
+/// Results are emitted when they take this fraction of the memory limit, if not earlier.
 const ANSWER_SHARE: usize = 64;
-
-/// or this many.
-const ANSWER_BYTES_MAX: usize = if cfg!(test) { 512 } else { 64 << 20 };
 
 /// What a state may take for a row beside its values: entry, hash, allocation.
 const ENTRY_BYTES: usize = 64;
 
-/// The bytes of results that are computed before they are emitted; at least those of one frame.
-pub(super) fn answer_bytes(pool: &Pool) -> usize {
-    (pool.limit_bytes() / ANSWER_SHARE).clamp(1, ANSWER_BYTES_MAX)
+/// What a call works on in one step.
+#[derive(Clone, Copy)]
+pub(super) struct StepLimits {
+    pub rows: usize,
+    /// The bytes of results that are computed before they are emitted; at least those of one frame.
+    pub bytes: usize,
+}
+
+impl StepLimits {
+    pub(super) fn new(sizes: &StateSizes, pool: &Pool) -> StepLimits {
+        let bytes = (pool.limit_bytes() / ANSWER_SHARE).clamp(1, sizes.window_result_bytes);
+        StepLimits { rows: sizes.window_step_rows, bytes }
+    }
 }
 
 /// About what copies of the rows of some columns take.

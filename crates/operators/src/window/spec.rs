@@ -4,6 +4,7 @@ use volley_error::Result;
 use volley_expression::SourceSpan;
 use volley_function::{BoundAggregate, BoundWindow, Registry};
 use volley_plan::{Frame, FrameBound, FrameOffset, SortKey, WindowCall, WindowLimit, WindowNode};
+use volley_state::StateSizes;
 use volley_types::{Type, Value};
 
 /// A window node, its functions resolved.
@@ -25,6 +26,8 @@ pub(super) struct WindowSpec {
     pub output: Vec<usize>,
     /// The numbers of order keys that calls have, ascending, each once; 0 (the partitions) always.
     pub levels: Vec<usize>,
+    /// Where state works in another way.
+    pub sizes: StateSizes,
 }
 
 /// One call.
@@ -52,7 +55,11 @@ pub(super) enum CallFunction {
 }
 
 impl WindowSpec {
-    pub(super) fn new(node: &WindowNode, registry: &Registry) -> Result<WindowSpec> {
+    pub(super) fn new(
+        node: &WindowNode,
+        registry: &Registry,
+        sizes: StateSizes,
+    ) -> Result<WindowSpec> {
         let functions = node.calls.iter().map(|it| CallFunction::new(it, registry));
         let functions = functions.collect::<Result<Vec<_>>>()?;
         let keys = |(call, function): (&WindowCall, &CallFunction)| {
@@ -79,6 +86,7 @@ impl WindowSpec {
             constants: constants(node),
             output: node.output.clone(),
             levels,
+            sizes,
         })
     }
 

@@ -17,6 +17,7 @@ use volley_plan::{
     Frame, FrameBound, FrameOffset, FrameUnits, PlanNode, PlanNodeId, SortKey, ValuesNode,
     WindowCall, WindowLimit, WindowNode,
 };
+use volley_state::StateSizes;
 use volley_testkit::{Random, RowValues};
 use volley_types::{Field, Schema, Type, Value};
 use volley_vector::Batch;
@@ -184,7 +185,7 @@ fn feed(
     cx: &OperatorContext,
     spill_every: Option<usize>,
 ) -> Result<RowValues> {
-    let spec = Arc::new(WindowSpec::new(node, &registry()).unwrap());
+    let spec = Arc::new(WindowSpec::new(node, &registry(), StateSizes::SMALL).unwrap());
     let batches = batches(types, rows, cx.task.batch_rows.min(7));
     let operator = WindowOperator::new(&spec, cx);
     Harness::new(operator).spilling(spill_every).feed(batches)
@@ -346,7 +347,7 @@ fn node_in_pieces(random: &mut Random, types: &[Type], descending: bool) -> Wind
 
 /// Why the calls of a node are not answered piece by piece.
 fn refused(node: &WindowNode) -> Option<&'static str> {
-    let spec = WindowSpec::new(node, &registry()).unwrap();
+    let spec = WindowSpec::new(node, &registry(), StateSizes::SMALL).unwrap();
     let plan = PiecePlan::new(&spec, &Pool::root("test", None)).unwrap();
     plan.refused().map(|it| it.1)
 }

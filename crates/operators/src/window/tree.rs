@@ -15,11 +15,10 @@
 //! ([`AggregateFunction::add_frames`]) and nothing is gathered.
 
 use super::{
-    STEP_ROWS,
     active::ActiveRows,
     frames::DistinctFrames,
     running::can_run,
-    size_estimate::{SizeEstimate, answer_bytes},
+    size_estimate::{SizeEstimate, StepLimits},
     states::States,
 };
 use std::sync::Arc;
@@ -56,7 +55,7 @@ pub(super) struct Tree {
     /// Where states hold bytes outside their rows: how many frames are put together at once.
     guess: Option<Guess>,
     /// Results are returned when they take this number of bytes.
-    bytes_max: usize,
+    limits: StepLimits,
     /// What the results given last take.
     given: Reservation,
     /// The first frame of the batch whose result was not given.
@@ -105,6 +104,7 @@ impl Tree {
         function: &Arc<dyn AggregateFunction>,
         args: Vec<Vector>,
         rows: usize,
+        limits: StepLimits,
         pool: &Pool,
     ) -> Result<Tree> {
         let ends = match can_run(function, &args, pool)? {
@@ -125,7 +125,7 @@ impl Tree {
             ends,
             charge: BatchCharge::new(pool),
             guess,
-            bytes_max: answer_bytes(pool),
+            limits,
             given: pool.reservation(),
             first: 0,
             next: 0,
@@ -162,11 +162,11 @@ impl Tree {
 
     /// The end of the rows or nodes that are put together in one step, whole nodes of them.
     fn end_of_step(&self, below: usize) -> usize {
-        let most = (self.built + STEP_ROWS).min(below);
+        let most = (self.built + self.limits.rows).min(below);
         let Some(weights) = self.guess.as_ref().and_then(|it| it.weights.last()) else {
             return most;
         };
-        let end = weights.end_of(self.built as u32, most as u32, self.bytes_max) as usize;
+        let end = weights.end_of(self.built as u32, most as u32, self.limits.bytes) as usize;
         if end == most {
             return most;
         }
@@ -216,7 +216,7 @@ impl Tree {
             Some(guess) => {
                 let made = self.states.external_state_bytes().saturating_sub(bytes);
                 guess.learn(&frames.parts[next..self.next], made);
-                self.states.external_state_bytes() >= self.bytes_max
+                self.states.external_state_bytes() >= self.limits.bytes
             }
             None => false,
         };
@@ -246,7 +246,7 @@ impl Tree {
     fn frames_max(&self, frames: &DistinctFrames) -> usize {
         let rest = &frames.parts[self.next..];
         let Some(guess) = &self.guess else { return rest.len() };
-        let most = self.bytes_max.saturating_sub(self.states.external_state_bytes()) as f64;
+        let most = self.limits.bytes.saturating_sub(self.states.external_state_bytes()) as f64;
         let mut bytes = 0.0;
         let is_enough = |frame: &FrameParts| {
             bytes += guess.of(frame);
@@ -261,7 +261,7 @@ impl Tree {
         let first = (self.next - self.first) as u32;
         let mut pass = Pass::new(self.levels.len());
         let (mut left, mut right) = (Ranges::default(), Ranges::default());
-        while self.next < end && pass.len < STEP_ROWS {
+        while self.next < end && pass.len < self.limits.rows {
             let (start, end) = frames.ranges.get(self.next);
             let target = (self.next - self.first) as u32;
             let (rows_left, rows_right) = pass.take_nodes(target, start, end);
@@ -284,7 +284,7 @@ impl Tree {
     fn step_gathering(&mut self, frames: &DistinctFrames, active: &ActiveRows) -> Result<()> {
         let (first, end) = (self.next, self.next + self.frames_max(frames));
         let mut passes: [Pass; 3] = std::array::from_fn(|_| Pass::new(self.levels.len()));
-        while self.next < end && passes.iter().map(|it| it.len).sum::<usize>() < STEP_ROWS {
+        while self.next < end && passes.iter().map(|it| it.len).sum::<usize>() < self.limits.rows {
             let target = (self.next - self.first) as u32;
             for (pass, (start, end)) in passes.iter_mut().zip(frames.parts[self.next].parts) {
                 pass.take(target, start as usize, end as usize);
@@ -319,7 +319,7 @@ impl Tree {
         let mut start = 0;
         while start < nodes.len() {
             let end = match &weights {
-                Some(weights) => weights.end_of_listed(&nodes, start, self.bytes_max),
+                Some(weights) => weights.end_of_listed(&nodes, start, self.limits.bytes),
                 None => nodes.len(),
             };
             self.add_portion(level, &targets[start..end], nodes[start..end].to_vec(), active)?;

@@ -161,6 +161,10 @@ impl Aggregation<'_> {
             return share.is_finite().then_some((sides, groups));
         }
         let mut candidates = self.first_relations(&block);
+        if candidates.is_empty() {
+            // The estimate of all joins below costs as much as their order.
+            return None;
+        }
         let pairs = rows_of_joins(self.joins, ctx, estimator);
         let searches = block.relations.len() <= RELATIONS_MAX && pairs >= SEARCHED_ROWS_MIN;
         let mut best: Option<(f64, Sides, Vec<Column>)> = None;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._connection import Connection, Path
+    from ._profile import Profile
 
     Tables = dict[str, "_volley.Table | str"]
 
@@ -494,6 +495,18 @@ class Frame:
         prefix = "EXPLAIN ANALYZE " if analyze else "EXPLAIN "
         rows = self._run_around(prefix, "")
         return "\n".join(line for (line,) in rows.fetch(None))
+
+    def profile(self) -> Profile:
+        """Runs the query; a page of what each operator did, to save or to see in a notebook.
+
+        >>> import volley as vl
+        >>> "SELECT 1 AS a" in vl.sql("SELECT 1 AS a").profile().html
+        True
+        """
+        from ._profile import Profile
+
+        rows = self._run_around("EXPLAIN (ANALYZE, FORMAT HTML) ", "")
+        return Profile("\n".join(line for (line,) in rows.fetch(None)))
 
     def show_sql(self) -> str:
         """The query in SQL.

@@ -14,6 +14,7 @@ use volley_error::ErrorKind;
 use volley_exec::Operator;
 use volley_memory::Pool;
 use volley_plan::{Frame, FrameBound, FrameOffset, FrameUnits, SortKey, WindowCall};
+use volley_state::StateSizes;
 use volley_testkit::RowValues;
 use volley_types::{Type, Value};
 
@@ -50,7 +51,7 @@ fn large_results_are_put_out_a_few_rows_at_a_time() {
     let rows = rows(200, 20);
     let check = |function: &str, args: &[usize], frame: Frame, change: fn(&mut WindowCall)| {
         let node = node(function, args, frame, change);
-        let spec = Arc::new(WindowSpec::new(&node, &registry()).unwrap());
+        let spec = Arc::new(WindowSpec::new(&node, &registry(), StateSizes::SMALL).unwrap());
         let cx = Harness::context(1024);
         let batches = batches(&types, &rows, rows.len());
         let mut harness = Harness::new(WindowOperator::new(&spec, &cx));
@@ -112,7 +113,7 @@ fn rows_are_sorted_on_disk_with_what_was_charged_for_them() {
         node.partition_by = vec![TEXT, SEPARATOR];
         let order = [super::KEY, super::SECOND_KEY, X, super::COUNT, super::LOWER, ID];
         node.order_by = order.map(|column| SortKey { column, ..node.order_by[0] }).to_vec();
-        let spec = Arc::new(WindowSpec::new(&node, &registry()).unwrap());
+        let spec = Arc::new(WindowSpec::new(&node, &registry(), StateSizes::SMALL).unwrap());
         let cx = Harness::context(1024);
         let mut operator = WindowOperator::new(&spec, &cx);
         let batches = batches(&types, &rows, 1000);
