@@ -516,7 +516,8 @@ mod tests {
         assert!(regular > 50_000, "{regular}");
     }
 
-    /// How many lines `text` has that comes in pieces, or what is wrong; how many were only counted.
+    /// How many lines `text` has that comes in pieces, or what is wrong; how many of them were only
+    /// counted.
     fn counts_of(
         options: &CsvReadOptions,
         text: &[u8],
