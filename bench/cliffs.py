@@ -16,7 +16,7 @@ engine in a process of its own that is held to as many CPUs as it has threads. A
 text to the last row. With `--clock cpu` it is the CPU time of the engine's process, which a busy
 machine distorts less, but which does not show idle threads. The table shows the best time of each engine and, last, Volley's ratio to
 the best peer. Rows must be the same in all engines, but for their order and for rounding; a case
-with others is reported and counted.
+with others is reported and counted. The cases are those here and the statements of other_statements.py.
 """
 
 import argparse
@@ -31,6 +31,7 @@ import sys
 import time
 
 import compare
+import other_statements
 
 ENGINES = ["volley", "duckdb", "polars"]
 
@@ -384,7 +385,7 @@ def main():
         compare.build_volley()
     folder = compare.ROOT / "data" / f"cliffs-{options.rows}"
     views = make_data(folder, options.rows)
-    cases = CASES
+    cases = CASES + [Case(*it) for it in other_statements.STATEMENTS]
     if options.tpcds:
         more_views, more = tpcds(options.tpcds)
         views, cases = views | more_views, cases + more
