@@ -83,12 +83,7 @@ pub(crate) fn detect_format(
             false => Ok(known()),
         };
     }
-    let (mut delimiter, mut lines) = sample.split(options, &mut reservation)?;
-    // The first line may be longer than a sample is.
-    while lines.is_none && !sample.is_whole {
-        sample.double(&mut stream, &mut reservation)?;
-        (delimiter, lines) = sample.split(options, &mut reservation)?;
-    }
+    let (delimiter, lines) = sample.lines_of(&mut stream, options, &mut reservation)?;
     let rows = &lines.rows;
     let (first, rest) = rows.split_first().ok_or_else(|| Error::corruption("empty CSV file"))?;
     let longest = rows.iter().map(Vec::len).max().unwrap_or_default();

@@ -12,6 +12,9 @@ use volley_memory::{Reservation, check_cancelled};
 /// What delimiter and header are detected from; where memory is short, at least some of it.
 const SAMPLE_BYTES: usize = 4 << 20;
 const SAMPLE_BYTES_MIN: usize = 64 << 10;
+
+/// What is read of it first: mostly it has as many lines as are looked at.
+const FIRST_BYTES: usize = 1 << 20;
 const SAMPLE_ROWS_MIN: usize = 16;
 
 /// What a byte of it takes: the text may have room for as much again, and is split by one delimiter
@@ -29,6 +32,8 @@ pub(crate) struct Sample {
     text: Vec<u8>,
     /// Whether it is all of the file.
     pub is_whole: bool,
+    /// How many bytes are read if fewer do not have as many lines as are looked at.
+    bytes_max: usize,
 }
 
 /// Fields of a line: their text, and whether they are NULL.
@@ -42,6 +47,8 @@ pub(crate) struct Lines {
     /// Those that are right and not blank.
     pub rows: Vec<Fields>,
     are_right: bool,
+    /// Whether more of the file would not change them, nor those by other delimiters.
+    are_enough: bool,
     /// Whether there is none at all, right or wrong.
     pub is_none: bool,
     /// What is charged for the rows.
@@ -56,9 +63,9 @@ fn share(charge: &Reservation) -> usize {
 impl Sample {
     /// As much as mostly is enough.
     pub fn read(stream: &mut FileStream, charge: &mut Reservation) -> Result<Sample> {
-        let mut sample = Sample { text: Vec::new(), is_whole: false };
         let most = SAMPLE_BYTES.min(share(charge) / TEXT_BYTES_PER_BYTE).max(SAMPLE_BYTES_MIN);
-        sample.read_until(stream, most, charge)?;
+        let mut sample = Sample { text: Vec::new(), is_whole: false, bytes_max: most };
+        sample.read_until(stream, most.min(FIRST_BYTES), charge)?;
         Ok(sample)
     }
 
@@ -67,9 +74,29 @@ impl Sample {
         self.text.iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Reads as much again.
-    pub fn double(&mut self, stream: &mut FileStream, charge: &mut Reservation) -> Result<()> {
-        self.read_until(stream, self.text.len().saturating_mul(2), charge)
+    /// The likeliest delimiter, and the lines that it makes. Reads on until there are enough lines.
+    ///
+    /// # Errors
+    ///
+    /// I/O. Out of memory: a line is too long. Cancelled.
+    pub fn lines_of(
+        &mut self,
+        stream: &mut FileStream,
+        options: &CsvReadOptions,
+        charge: &mut Reservation,
+    ) -> Result<(u8, Lines)> {
+        let mut found = self.split(options, charge)?;
+        if !self.is_whole && !found.1.are_enough && self.text.len() < self.bytes_max {
+            drop(found);
+            self.read_until(stream, self.bytes_max, charge)?;
+            found = self.split(options, charge)?;
+        }
+        // The first line may be longer than a sample is.
+        while found.1.is_none && !self.is_whole {
+            self.read_until(stream, self.text.len().saturating_mul(2), charge)?;
+            found = self.split(options, charge)?;
+        }
+        Ok(found)
     }
 
     /// Reads until it has this number of bytes.
@@ -98,8 +125,8 @@ impl Sample {
         self.text.len().saturating_add(more).saturating_mul(TEXT_BYTES_PER_BYTE)
     }
 
-    /// The likeliest delimiter, and the lines that it makes.
-    pub fn split(&self, options: &CsvReadOptions, charge: &mut Reservation) -> Result<(u8, Lines)> {
+    /// The likeliest delimiter, and the lines that it makes of what was read.
+    fn split(&self, options: &CsvReadOptions, charge: &mut Reservation) -> Result<(u8, Lines)> {
         let mut candidates = DELIMITERS.to_vec();
         // What has a meaning is no delimiter.
         let form = &options.form;
@@ -114,8 +141,10 @@ impl Sample {
         candidates.retain(|it| Some(*it) == first || memchr::memchr(*it, &self.text).is_some());
         let is_lenient = options.null_padding || options.ignore_errors || !options.form.is_strict;
         let mut best: Option<(usize, u8, Lines)> = None;
+        let mut are_enough = true;
         for delimiter in candidates {
             let lines = self.lines(delimiter, options, charge)?;
+            are_enough &= lines.are_enough;
             let first = lines.rows.first().map_or(0, Vec::len);
             let is_even = lines.are_right && lines.rows.iter().all(|it| it.len() == first);
             let width = if first > 1 && (is_even || is_lenient) { first } else { 0 };
@@ -125,8 +154,8 @@ impl Sample {
             };
             charge.shrink(lost.map_or(0, |it| it.bytes));
         }
-        let best = best.ok_or_else(|| Error::internal("no delimiter"))?;
-        Ok((best.1, best.2))
+        let (_, delimiter, lines) = best.ok_or_else(|| Error::internal("no delimiter"))?;
+        Ok((delimiter, Lines { are_enough, ..lines }))
     }
 
     /// Its lines; the last one is left out when it may be cut.
@@ -137,7 +166,8 @@ impl Sample {
         charge: &mut Reservation,
     ) -> Result<Lines> {
         let mut splitter = Splitter::new(&options.form, delimiter, 1);
-        let mut lines = Lines { rows: Vec::new(), are_right: true, is_none: true, bytes: 0 };
+        let (are_right, are_enough, is_none) = (true, false, true);
+        let mut lines = Lines { rows: Vec::new(), are_right, are_enough, is_none, bytes: 0 };
         let mut rest = self.text.as_slice();
         let rows_max = options.sample_rows.clamp(1, SAMPLE_ROWS);
         while (lines.rows.len() as u64) < rows_max {
@@ -162,6 +192,7 @@ impl Sample {
                 lines.rows.push(fields_of(record, options));
             }
         }
+        lines.are_enough = lines.rows.len() as u64 >= rows_max;
         Ok(lines)
     }
 }

@@ -59,6 +59,7 @@ mod show_session;
 mod unvalidated;
 mod changes_in_with;
 mod write;
+mod new_values;
 mod held_rows;
 mod point;
 mod prepared;

@@ -30,7 +30,7 @@ use volley_types::{Field, Schema, Type, Value, Zone};
 use volley_vector::Batch;
 
 /// Batches of a new table in memory have about this many rows.
-const TABLE_BATCH_ROWS: usize = 1 << 16;
+pub(crate) const TABLE_BATCH_ROWS: usize = 1 << 16;
 
 /// What the search path is called in SET and SHOW.
 const SEARCH_PATH: [&str; 2] = ["search_path", "schema"];

@@ -11,17 +11,17 @@
 use crate::{
     Outcome, ResultStream, Session,
     held_rows::HeldRows,
+    new_values::new_values,
     planning::{Planned, StatementContext, plan_query},
-    statement::{Collected, rows_of},
+    statement::Collected,
 };
 use std::sync::Arc;
 use volley_catalog::Turn;
 use volley_connector::{
-    Changed, MergeAction, RowUpdates, SinkFactory, Table, TableChange, TableWriter, WriteKind,
+    Changed, MergeAction, SinkFactory, Table, TableChange, TableWriter, WriteKind,
 };
 use volley_connector_memory::MemoryTable;
 use volley_error::{Error, Result};
-use volley_memory::check_cancelled;
 use volley_plan::{PlanNode, PlanNodeId, TableHandle, TableWriteNode, WriteTarget};
 use volley_sql::{Alteration, Query, Write};
 use volley_types::{Field, Schema, Type, Value};
@@ -206,21 +206,6 @@ fn plan_over(
     Ok(planned)
 }
 
-/// Ids in the first column, values in the second.
-fn updates_of(rows: Vec<Batch>) -> Result<Vec<RowUpdates>> {
-    let update = |batch: Batch| {
-        check_cancelled()?;
-        Ok(RowUpdates { ids: ids_of(batch.column(0))?, values: batch.project(&[1]) })
-    };
-    rows.into_iter().map(update).collect()
-}
-
-fn ids_of(column: &Vector) -> Result<Vec<i64>> {
-    let column = column.flatten()?;
-    let ids = column.flat_values().and_then(|it| it.native::<i64>());
-    ids.map(<[i64]>::to_vec).ok_or_else(|| Error::internal("row ids that are no BIGINT"))
-}
-
 /// Runs ALTER TABLE.
 pub(crate) fn alter(
     session: &Session,
@@ -234,11 +219,11 @@ pub(crate) fn alter(
             return session.catalog.rename_table(&cx.catalog, turn, name, &new);
         }
         Alteration::AddColumn { field, definition, values } => {
-            let values = updates_of(rows_of(session, values, cx)?.batches)?;
+            let values = new_values(session, values, cx)?;
             TableChange::AddColumn { field, definition, values }
         }
         Alteration::Retype { index, data_type, named_types, values } => {
-            let values = updates_of(rows_of(session, values, cx)?.batches)?;
+            let values = new_values(session, values, cx)?;
             TableChange::RetypeColumn { index, data_type, named_types, values }
         }
         Alteration::DropColumn { index } => TableChange::DropColumn { index },
