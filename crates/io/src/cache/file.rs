@@ -77,7 +77,8 @@ impl CachedFile {
         if !disk.has(&self.key, range) {
             return Ok(None);
         }
-        let (key, wanted, buffers) = (self.key.clone(), range.clone(), self.cache.0.buffers.clone());
+        let (key, wanted, buffers) =
+            (self.key.clone(), range.clone(), self.cache.0.buffers.clone());
         let read = self.cache.0.runtime.run(move || Ok(disk.read(&key, &wanted, &buffers)));
         let bytes = read.await?;
         if let Some(bytes) = &bytes {

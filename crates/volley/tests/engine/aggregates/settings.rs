@@ -138,6 +138,14 @@ fn of_presto(name: &str) -> Vec<Vec<Argument>> {
             vec![any(Type::Double), double(1.0), integer(42)],
             vec![any(Type::Double), double(0.0), double(-9.0), double(9.0)],
         ],
+        // With an infinite epsilon no bit is flipped.
+        "presto.noisy_approx_set_sfm" | "presto.noisy_approx_distinct_sfm" => vec![
+            vec![text(), double(f64::INFINITY)],
+            vec![any(Type::BigInt), double(f64::INFINITY), integer(64), integer(24)],
+        ],
+        "presto.noisy_approx_set_sfm_from_index_and_zeros" => {
+            vec![vec![integer(3), integer(2), double(f64::INFINITY), integer(16)]]
+        }
         _ if name.starts_with("presto.classification_") => vec![
             vec![integer(10), any(Type::Boolean), double(0.25)],
             vec![integer(10), any(Type::Boolean), double(0.25), double(2.0)],
