@@ -117,8 +117,8 @@ struct Counts {
     missed_bytes: AtomicU64,
 }
 
-/// At most this many bytes of buffers are kept for later reads. Blocks on disk have up to 8 MiB, and
-/// some are read at the same time.
+/// At most this many bytes of buffers are kept for later reads. Blocks on disk have up to 8 MiB,
+/// and some are read at the same time.
 const BUFFER_BYTES_MAX: usize = 32 << 20;
 
 impl BlockCache {
