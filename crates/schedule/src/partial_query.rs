@@ -2,6 +2,7 @@
 
 use crate::{
     ProcessEnd,
+    filters::FilterBoard,
     outcome::Outcome,
     query::{RunningFragment, process_statistics},
 };
@@ -19,6 +20,8 @@ pub struct PartialQuery {
     /// The scans that get their splits from process 0, by fragment.
     scans: BTreeMap<(EdgeId, PlanNodeId), Arc<dyn SplitReceiver>>,
     outcome: Arc<Outcome>,
+    /// Takes filters of process 0 for as long as scans may wait for them.
+    _filters: Option<Arc<FilterBoard>>,
 }
 
 impl PartialQuery {
@@ -26,8 +29,9 @@ impl PartialQuery {
         fragments: Vec<RunningFragment>,
         scans: BTreeMap<(EdgeId, PlanNodeId), Arc<dyn SplitReceiver>>,
         outcome: Arc<Outcome>,
+        filters: Option<Arc<FilterBoard>>,
     ) -> PartialQuery {
-        PartialQuery { fragments, scans, outcome }
+        PartialQuery { fragments, scans, outcome, _filters: filters }
     }
 
     /// Takes further splits of a scan of a fragment.

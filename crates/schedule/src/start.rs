@@ -131,7 +131,7 @@ impl PartialQuery {
             }
             Ok(running)
         })?;
-        Ok(PartialQuery::new(fragments, scans, outcome))
+        Ok(PartialQuery::new(fragments, scans, outcome, starter.filters))
     }
 }
 
