@@ -41,13 +41,12 @@ impl ScalarFunction for NullOfInfinite {
         if infinite.is_empty() {
             return self.inner.evaluate(rows, args, to, ctx);
         }
-        let mut finite = rows.clone();
-        finite.subtract(&infinite);
+        // The other arguments of those rows are still looked at: a part that does not exist is an
+        // error. Other points in time are replaced, too: their distance is none.
+        let args: Vec<Vector> =
+            args.iter().map(|it| with_epoch(it, &infinite)).collect::<Result<_>>()?;
+        let result = self.inner.evaluate(rows, &args, to, ctx)?;
         let nulls = Vector::nulls(Type::Unknown, 1);
-        if finite.is_empty() {
-            return Ok(Vector::nulls(to.clone(), rows.len()));
-        }
-        let result = self.inner.evaluate(&finite, args, to, ctx)?;
         let mut patch = Patch::new(nulls);
         patch.rows = infinite.to_indices();
         patch.positions = vec![0; patch.rows.len()];
@@ -68,6 +67,20 @@ impl ScalarFunction for NullOfInfinite {
     fn block(&self) -> Option<Arc<dyn BlockFunction>> {
         self.inner.block()
     }
+}
+
+/// The argument with 1970-01-01 in some rows, if it is a date or a timestamp.
+fn with_epoch(arg: &Vector, rows: &Rows) -> Result<Vector> {
+    let data_type = arg.data_type().clone();
+    let epoch = match data_type.storage() {
+        Type::Date => Vector::native::<i32>(data_type, vec![0], None),
+        Type::Timestamp => Vector::native::<i64>(data_type, vec![0], None),
+        _ => return Ok(arg.clone()),
+    };
+    let mut patch = Patch::new(epoch);
+    patch.rows = rows.to_indices();
+    patch.positions = vec![0; patch.rows.len()];
+    arg.patched(&[patch])
 }
 
 /// The active rows in which an argument is infinite.
