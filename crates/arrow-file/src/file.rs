@@ -18,7 +18,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
 };
-use volley_connector::{FormatFile, FormatReader, FormatRequest};
+use volley_connector::{FormatFile, FormatReader, FormatRequest, distinct_columns};
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 use volley_memory::{Pool, Reservation};
@@ -216,11 +216,8 @@ impl FormatFile for ArrowFile {
     ) -> Result<Box<dyn FormatReader>> {
         let split = self.splits.get(split).ok_or_else(|| Error::internal("no such split"))?;
         let blocks = self.blocks(split.clone()).to_vec();
-        let mut distinct = columns.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let (distinct, places) = distinct_columns(columns);
         let decoder = self.decoder(&distinct)?;
-        let places = columns.iter().filter_map(|it| distinct.binary_search(it).ok()).collect();
         let file = Arc::clone(&self.file);
         Ok(Box::new(ArrowReader::new(file, blocks, decoder, places, request)))
     }

@@ -1,6 +1,7 @@
 //! Decompresses blocks.
 
 use crate::corruption;
+use bytes::Bytes;
 use flate2::read::DeflateDecoder;
 use std::io::Read;
 use volley_error::{Error, Result};
@@ -39,24 +40,22 @@ impl Codec {
         })
     }
 
-    /// The rows of a block; `charge` is resized to their bytes.
+    /// The rows of a block; `charge` is resized to their bytes, unless they are those of the file.
     ///
     /// # Errors
     ///
     /// Corruption; out of memory.
-    pub fn decompress(self, bytes: &[u8], charge: &mut Reservation) -> Result<Vec<u8>> {
-        match self {
-            Codec::None => {
-                charge.resize(bytes.len())?;
-                Ok(bytes.to_vec())
-            }
-            Codec::Deflate => read_all(DeflateDecoder::new(bytes), charge),
+    pub fn decompress(self, bytes: &Bytes, charge: &mut Reservation) -> Result<Bytes> {
+        let rows = match self {
+            Codec::None => return Ok(bytes.clone()),
+            Codec::Deflate => read_all(DeflateDecoder::new(&**bytes), charge),
             Codec::Zstd => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
+                let decoder = zstd::stream::read::Decoder::with_buffer(&**bytes);
                 read_all(decoder.map_err(|it| refused().caused_by(it))?, charge)
             }
             Codec::Snappy => decompress_snappy(bytes, charge),
-        }
+        };
+        rows.map(Bytes::from)
     }
 }
 

@@ -17,7 +17,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use volley_connector::{FormatFile, FormatReader, FormatRequest};
+use volley_connector::{FormatFile, FormatReader, FormatRequest, distinct_columns};
 use volley_error::{Error, Result};
 use volley_io::RandomAccessFile;
 use volley_memory::{Pool, Reservation};
@@ -179,10 +179,7 @@ impl FormatFile for AvroFile {
         columns: &[usize],
         request: &FormatRequest,
     ) -> Result<Box<dyn FormatReader>> {
-        let mut distinct = columns.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let places = columns.iter().filter_map(|it| distinct.binary_search(it).ok()).collect();
+        let (mut distinct, places) = distinct_columns(columns);
         // Rows are counted by a column of theirs.
         if distinct.is_empty() && !self.schema.is_empty() {
             distinct.push(0);

@@ -41,7 +41,7 @@ pub(crate) struct BlockReader {
 
 /// The rows of a block.
 struct Block {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     position: usize,
     rows_left: u64,
     charge: Reservation,
@@ -67,7 +67,7 @@ impl BlockReader {
             bytes: Bytes::new(),
             reading: None,
             marker: None,
-            block: Block { bytes: Vec::new(), position: 0, rows_left: 0, charge },
+            block: Block { bytes: Bytes::new(), position: 0, rows_left: 0, charge },
             is_done: false,
             read: request.pool.reservation(),
             bytes_read: 0,
@@ -141,15 +141,14 @@ impl BlockReader {
         if !self.poll_bytes(marker, end, waker)? {
             return Ok(SourceStep::Blocked);
         }
-        let here = self.bytes.clone();
-        let rows = (rows_start.checked_sub(self.start)).and_then(|it| here.get(it as usize..));
-        let rows = rows.unwrap_or_default();
-        let (rows, rest) = rows.split_at_checked(head.bytes).ok_or_else(ends_early)?;
+        let (rows, rest) =
+            self.bytes_at(rows_start).split_at_checked(head.bytes).ok_or_else(ends_early)?;
+        let rows = self.bytes.slice_ref(rows);
         if !rest.starts_with(&self.header.marker) {
             return Err(corruption("a block without its marker"));
         }
         let codec = self.header.codec;
-        let bytes = codec.decompress(rows, &mut self.block.charge)?;
+        let bytes = codec.decompress(&rows, &mut self.block.charge)?;
         self.block.bytes = bytes;
         self.block.position = 0;
         self.block.rows_left = head.rows;
@@ -204,7 +203,7 @@ impl BlockReader {
         match self.next_block(waker)? {
             SourceStep::NeedSplit => {
                 self.is_done = true;
-                (self.bytes, self.block.bytes) = (Bytes::new(), Vec::new());
+                (self.bytes, self.block.bytes) = (Bytes::new(), Bytes::new());
                 Ok(self.flush()?.map_or(SourceStep::NeedSplit, SourceStep::Batch))
             }
             other => Ok(other),

@@ -15,7 +15,7 @@ use volley_connector::{
 use volley_error::{Error, Result};
 use volley_memory::{Pool, Reservation, check_cancelled};
 use volley_types::{Field, Schema, Type};
-use volley_vector::{Batch, Encoding, Patch, Rows, Vector, comparator};
+use volley_vector::{Batch, Patch, Rows, Vector};
 
 /// What takes the place of a row.
 struct NewRow {
@@ -280,29 +280,7 @@ impl MemoryTable {
         if rows != self.batches().iter().map(StoredBatch::rows).sum::<usize>() {
             return Ok(None);
         }
-        let mut value: Option<Vector> = None;
-        for column in updates.iter().filter_map(|it| it.values.columns().first()) {
-            let Encoding::Constant(base) = column.encoding() else { return Ok(None) };
-            match &value {
-                Some(known) if !comparator(known, base)?.is_equal(0, 0) => return Ok(None),
-                Some(_) => {}
-                None => value = Some(Vector::clone(base)),
-            }
-        }
-        // Equal values of other types may differ in their bytes, such as zeros of both signs.
-        let is_exact = |it: &Vector| {
-            matches!(
-                it.data_type(),
-                Type::TinyInt
-                    | Type::SmallInt
-                    | Type::Integer
-                    | Type::BigInt
-                    | Type::Date
-                    | Type::Timestamp
-                    | Type::Decimal { .. }
-            )
-        };
-        Ok(value.filter(is_exact))
+        Vector::one_value(updates.iter().filter_map(|it| it.values.columns().first()))
     }
 
     /// The table without column `index`.

@@ -105,7 +105,7 @@ fn open_damaged(folder: &Path, options: &NativeOptions) -> Result<(Arc<Storage>,
     Storage::open_damaged(Arc::new(store), storage_options(options))
 }
 
-/// Opens a database of which no manifest can be read, as `error` says.
+/// Opens a database that has no readable manifest, as `error` says.
 fn open_without_manifest(
     folder: &Path,
     options: &NativeOptions,

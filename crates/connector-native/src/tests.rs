@@ -46,6 +46,15 @@ fn begin(native: &NativeDatabase) -> Box<dyn Transaction> {
     native.begin(Access::Any).unwrap()
 }
 
+/// Rows as a batch.
+fn batch_of(types: &[Type], rows: &[Vec<Value>]) -> Batch {
+    let column = |(column, data_type): (usize, &Type)| {
+        let values: Vec<Value> = rows.iter().map(|it| it[column].clone()).collect();
+        Vector::from_values(data_type.clone(), &values)
+    };
+    Batch::new(types.iter().enumerate().map(column).collect(), rows.len())
+}
+
 /// A table of columns `c0`, `c1` and so on.
 fn create(
     transaction: &mut dyn Transaction,

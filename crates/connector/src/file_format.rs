@@ -41,7 +41,7 @@ pub trait FormatExtension: Send + Sync + fmt::Debug {
         _options: &[(String, String)],
     ) -> Result<Box<dyn FormatWriter>> {
         Err(Error::unsupported(format!("files of the format {} are not written", self.name()))
-            .hint("write parquet, orc, csv, json or arrow"))
+            .hint("write parquet, orc, csv, json, arrow or avro"))
     }
 
     /// The maximum additional memory while a batch of this number of flat bytes is written.
@@ -80,6 +80,16 @@ pub trait FormatFile: Send + Sync + fmt::Debug {
         columns: &[usize],
         request: &FormatRequest,
     ) -> Result<Box<dyn FormatReader>>;
+}
+
+/// The columns of a request without repetition, ascending, as decoders take them, and for each
+/// column of the request its place among these.
+pub fn distinct_columns(columns: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let mut distinct = columns.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let places = columns.iter().filter_map(|it| distinct.binary_search(it).ok()).collect();
+    (distinct, places)
 }
 
 /// How a split is read.

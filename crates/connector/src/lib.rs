@@ -57,6 +57,7 @@ pub use definition::{
 };
 pub use file_format::{
     FormatExtension, FormatFile, FormatReader, FormatRegistry, FormatRequest, FormatWriter,
+    distinct_columns,
 };
 pub use foreign_key::{ForeignKeyCheck, ForeignKeyTables, KeyHashes, ReferencedKeys};
 pub use key::{Keys, NewKeys, duplicate_key, key_hashes, without_rows};

@@ -38,7 +38,7 @@ pub struct StateSizes {
     /// Sorted window partitions are joined until they have this many rows.
     pub window_batch_rows: usize,
     /// Rows that a window function works on in one step: about a millisecond's work; a multiple of
-    /// 32, of which nodes of its trees are made.
+    /// 32, since nodes of its trees have 32 rows.
     pub window_step_rows: usize,
     /// The most bytes of results that a window function computes before they are emitted.
     pub window_result_bytes: usize,

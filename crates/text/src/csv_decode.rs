@@ -419,6 +419,36 @@ mod tests {
     use super::*;
     use crate::{CsvForm, NewLine};
 
+    /// Decodes `text`, which comes in pieces; `put` takes what the decoder has, when it is full and
+    /// at the end. What is wrong.
+    fn in_pieces(
+        decoder: &mut CsvDecoder,
+        text: &[u8],
+        piece: usize,
+        mut put: impl FnMut(&mut CsvDecoder),
+    ) -> Result<()> {
+        let mut end = Ok(());
+        'pieces: for mut bytes in text.chunks(piece) {
+            while !bytes.is_empty() {
+                match decoder.decode(bytes) {
+                    Ok(taken) => bytes = &bytes[taken..],
+                    Err(error) => {
+                        end = Err(error);
+                        break 'pieces;
+                    }
+                }
+                if decoder.is_full() {
+                    put(decoder);
+                }
+            }
+        }
+        if end.is_ok() {
+            end = decoder.finish();
+        }
+        put(decoder);
+        end
+    }
+
     /// The rows of `text` that comes in pieces, or what is wrong, and how many were regular lines.
     fn rows_of(
         options: &CsvReadOptions,
@@ -432,7 +462,7 @@ mod tests {
             decoder.finder = None;
         }
         let mut rows = Vec::new();
-        let mut put = |decoder: &mut CsvDecoder| {
+        let put = |decoder: &mut CsvDecoder| {
             let Some(batch) = decoder.flush() else { return };
             for (row, line) in batch.lines.iter().enumerate() {
                 let fields = batch.columns.iter().map(|it| {
@@ -442,25 +472,7 @@ mod tests {
                 rows.push(format!("{line} {:?}", fields.collect::<Vec<_>>()));
             }
         };
-        let mut end = Ok(());
-        'pieces: for mut bytes in text.chunks(piece) {
-            while !bytes.is_empty() {
-                match decoder.decode(bytes) {
-                    Ok(taken) => bytes = &bytes[taken..],
-                    Err(error) => {
-                        end = Err(error);
-                        break 'pieces;
-                    }
-                }
-                if decoder.is_full() {
-                    put(&mut decoder);
-                }
-            }
-        }
-        if end.is_ok() {
-            end = decoder.finish();
-        }
-        put(&mut decoder);
+        let end = in_pieces(&mut decoder, text, piece, put);
         rows.push(format!("{end:?}"));
         (rows, decoder.rows.regular_lines)
     }
@@ -475,25 +487,9 @@ mod tests {
     ) -> (Vec<usize>, Result<()>, usize) {
         let mut decoder = CsvDecoder::new(Arc::new(options.clone()), shape, Vec::new(), 3);
         decoder.finder = finder;
-        let (mut batches, mut end) = (Vec::new(), Ok(()));
-        'pieces: for mut bytes in text.chunks(piece) {
-            while !bytes.is_empty() {
-                match decoder.decode(bytes) {
-                    Ok(taken) => bytes = &bytes[taken..],
-                    Err(error) => {
-                        end = Err(error);
-                        break 'pieces;
-                    }
-                }
-                if decoder.is_full() {
-                    batches.extend(decoder.flush().map(|it| it.count));
-                }
-            }
-        }
-        if end.is_ok() {
-            end = decoder.finish();
-        }
-        batches.extend(decoder.flush().map(|it| it.count));
+        let mut batches = Vec::new();
+        let put = |it: &mut CsvDecoder| batches.extend(it.flush().map(|it| it.count));
+        let end = in_pieces(&mut decoder, text, piece, put);
         (batches, end, decoder.rows.counted_lines)
     }
 

@@ -125,14 +125,10 @@ impl LineFinder {
                     // The second byte of an end.
                     continue;
                 }
-                let mut next = at + 1;
-                if marks.returns >> bit & 1 == 1 {
-                    match bytes.get(next) {
-                        Some(b'\n') => next += 1,
-                        Some(_) => {}
-                        None => return ControlFlow::Break(Ok(())),
-                    }
-                }
+                let is_return = marks.returns >> bit & 1 == 1;
+                let Some(next) = behind_end(bytes, at, is_return) else {
+                    return ControlFlow::Break(Ok(()));
+                };
                 if (at - found.bytes) as u64 >= self.line_bytes_max {
                     return ControlFlow::Break(Ok(()));
                 }
@@ -181,14 +177,10 @@ impl LineFinder {
                     // The second byte of an end.
                     continue;
                 }
-                let mut next = at + 1;
-                if marks.returns >> bit & 1 == 1 {
-                    match bytes.get(next) {
-                        Some(b'\n') => next += 1,
-                        Some(_) => {}
-                        None => return ControlFlow::Break(()),
-                    }
-                }
+                let is_return = marks.returns >> bit & 1 == 1;
+                let Some(next) = behind_end(bytes, at, is_return) else {
+                    return ControlFlow::Break(());
+                };
                 let before = (1 << bit) - 1;
                 delimiters += (left & before).count_ones() as usize;
                 let (is_blank, length) = (at == found.bytes, (at - found.bytes) as u64);
@@ -211,4 +203,14 @@ impl LineFinder {
         });
         counted
     }
+}
+/// Where the next line begins, behind an end at `at`: `\n`, `\r` or both; `None` if what follows a
+/// `\r` is not there.
+#[inline]
+fn behind_end(bytes: &[u8], at: usize, is_return: bool) -> Option<usize> {
+    let next = at + 1;
+    if !is_return {
+        return Some(next);
+    }
+    bytes.get(next).map(|it| next + usize::from(*it == b'\n'))
 }

@@ -39,6 +39,7 @@ mod appender;
 mod parts;
 mod change;
 mod patch;
+mod one_value;
 mod scalar;
 mod cells;
 mod column_test;

@@ -10,7 +10,7 @@ use volley_error::{Error, Result};
 use volley_memory::check_cancelled;
 use volley_sql::Query;
 use volley_types::Type;
-use volley_vector::{Batch, Encoding, Vector, comparator};
+use volley_vector::{Batch, Vector};
 
 /// The rows of a query: an id, and the value of the row that it means.
 ///
@@ -62,7 +62,7 @@ impl NewValues {
     /// What was added since the last call: one constant if all rows have the same one.
     fn take(&mut self, data_type: &Type) -> Result<RowUpdates> {
         let (ids, values) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.values));
-        let values = match one_value(&values)? {
+        let values = match Vector::one_value(&values)? {
             Some(value) => Vector::repeat(value, ids.len()),
             None => Vector::concat(data_type, &values)?,
         };
@@ -70,42 +70,13 @@ impl NewValues {
     }
 }
 
-/// The value, as a vector of one row, of which all vectors are constants, if there is one.
-fn one_value(vectors: &[Vector]) -> Result<Option<Vector>> {
-    let mut value: Option<&Vector> = None;
-    for vector in vectors {
-        let Encoding::Constant(base) = vector.encoding() else { return Ok(None) };
-        match value {
-            Some(known) if !is_same(known, base)? => return Ok(None),
-            Some(_) => {}
-            None => value = Some(base),
-        }
-    }
-    Ok(value.cloned())
-}
-
-/// Whether two vectors of one row have the same bytes. Equal values of other types than these may
-/// differ in theirs, such as zeros of both signs.
-fn is_same(left: &Vector, right: &Vector) -> Result<bool> {
-    let is_exact = matches!(
-        left.data_type(),
-        Type::TinyInt
-            | Type::SmallInt
-            | Type::Integer
-            | Type::BigInt
-            | Type::Date
-            | Type::Timestamp
-            | Type::Decimal { .. }
-    );
-    Ok(std::ptr::eq(left, right) || is_exact && comparator(left, right)?.is_equal(0, 0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use volley_types::Value;
+    use volley_vector::Encoding;
 
-    /// The column of batches of these values, each of so many rows, as it is taken.
+    /// The column that is taken after batches of these values, each with its number of rows.
     fn taken(data_type: &Type, batches: &[(Value, usize)], is_flat: &[bool]) -> Vector {
         let mut collected = NewValues::default();
         let mut next = 0;

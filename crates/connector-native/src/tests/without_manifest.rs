@@ -20,12 +20,7 @@ fn row(number: i64) -> Vec<Value> {
 }
 
 fn batch(numbers: std::ops::Range<i64>) -> Batch {
-    let rows: Vec<Vec<Value>> = numbers.map(row).collect();
-    let column = |(column, data_type): (usize, &Type)| {
-        let values: Vec<Value> = rows.iter().map(|it| it[column].clone()).collect();
-        Vector::from_values(data_type.clone(), &values)
-    };
-    Batch::new(types().iter().enumerate().map(column).collect(), rows.len())
+    batch_of(&types(), &numbers.map(row).collect::<Vec<_>>())
 }
 
 fn named(native: &NativeDatabase, name: &str) -> TableId {
