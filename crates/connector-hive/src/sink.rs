@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_connector::{
     FormatExtension, FormatRegistry, RowEncoder, RowSink, SinkFactory, TableWriter,
 };
-use volley_error::{Error, Result};
+use volley_error::{Error, ErrorKind, Result};
 use volley_io::{FileSystems, FileWriter, wait};
 use volley_plan::WriteTarget;
 use volley_types::Schema;
@@ -98,22 +98,30 @@ struct FileSink {
     writer: Option<FormatWriter>,
 }
 
+/// Names the file, unless the statement was to stop: that is not about the file.
+fn at_file(error: Error, path: &str) -> Error {
+    match error.kind() {
+        ErrorKind::Cancelled | ErrorKind::TimedOut => error,
+        _ => error.at("file", path),
+    }
+}
+
 impl RowSink for FileSink {
     fn write(&mut self, batch: &Batch) -> Result<()> {
         let writer = self.writer.as_mut();
         let writer = writer.ok_or_else(|| Error::internal("write after the end"))?;
-        writer.write(batch).map_err(|it| it.at("file", &self.path))
+        writer.write(batch).map_err(|it| at_file(it, &self.path))
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let writer = self.writer.as_mut();
         let writer = writer.ok_or_else(|| Error::internal("write after the end"))?;
-        writer.append(bytes).map_err(|it| it.at("file", &self.path))
+        writer.append(bytes).map_err(|it| at_file(it, &self.path))
     }
 
     fn finish(&mut self) -> Result<()> {
         let writer = self.writer.take().ok_or_else(|| Error::internal("finished twice"))?;
-        let file = writer.finish().map_err(|it| it.at("file", &self.path))?;
+        let file = writer.finish().map_err(|it| at_file(it, &self.path))?;
         wait(file.commit()).map(drop)
     }
 
@@ -127,6 +135,6 @@ impl RowSink for FileSink {
 
     fn reclaim(&mut self) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        writer.end_group().map_err(|it| it.at("file", &self.path))
+        writer.end_group().map_err(|it| at_file(it, &self.path))
     }
 }
